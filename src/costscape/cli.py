@@ -1,0 +1,54 @@
+"""costscape demo | list: each command parses, calls one function, prints.
+
+Results go to stdout, progress to stderr. torch is imported inside the commands, so that --help
+answers at once.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Learn the expected cost of every action, then choose the best one.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from costscape import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("out"),
+    seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
+) -> None:
+    """Bid for a wind farm: fit DF2 on real data, compare, draw one day's cost curve."""
+    from costscape.demo import run
+
+    print(run(out, seed))
+
+
+@app.command("list")
+def list_() -> None:
+    """Name the problems and the methods."""
+    from costscape.experiments import METHODS, PROBLEMS
+
+    for title, entries in (("problems", PROBLEMS), ("methods", METHODS)):
+        print(title)
+        for name, make in entries.items():
+            print(f"  {name:22}{(make.__doc__ or '').splitlines()[0]}")
+
+
+def main() -> None:
+    app()

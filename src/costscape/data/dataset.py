@@ -1,0 +1,77 @@
+"""Pairs (x, y) and their split into train, validation and test."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """n pairs: features x (n, ...) and what then happened, y (n, *y_shape).
+
+    ``dates`` (n,), where the data has them, is the moment from which each y begins.
+    """
+
+    x: Tensor
+    y: Tensor
+    dates: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y):
+            raise ValueError(
+                f"Dataset pairs each x with one y, but got {len(self.x)} x and {len(self.y)} y. "
+                f"Drop the rows that have no partner."
+            )
+        if self.dates is not None and len(self.dates) != len(self.x):
+            raise ValueError(
+                f"Dataset needs one date for each pair, but got {len(self.dates)} dates for "
+                f"{len(self.x)} pairs. Pass the first moment of each y, or no dates."
+            )
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, i: slice) -> "Dataset":
+        return Dataset(self.x[i], self.y[i], None if self.dates is None else self.dates[i])
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> "Dataset":
+        return Dataset(self.x.to(device, dtype), self.y.to(device, dtype), self.dates)
+
+    def batches(self, size: int, generator: Generator) -> Iterator["Dataset"]:
+        """All pairs once, in random order; the generator lives on the CPU."""
+        for i in torch.split(torch.randperm(len(self), generator=generator), size):
+            i = i.to(self.x.device)
+            yield Dataset(self.x[i], self.y[i])
+
+
+@dataclass(frozen=True)
+class Splits:
+    train: Dataset
+    val: Dataset
+    test: Dataset
+
+
+def split(data: Dataset, train: float, val: float, reach: int = 0) -> Splits:
+    """Cut in order of time: the future is never used to learn the past.
+
+    Windows of stride one overlap: ``reach`` rows are dropped before each cut, so that with
+    reach = history + gap + horizon - 1 no moment is in two parts.
+    """
+    if not (train > 0 and val > 0 and train + val < 1):
+        raise ValueError(
+            f"split needs shares train > 0 and val > 0 that leave a rest for the test, but got "
+            f"train {train:g} and val {val:g}. Try train=0.64, val=0.16."
+        )
+    a, b = round(train * len(data)), round((train + val) * len(data))
+    # a negative end would count from the back and hand out rows of the next part
+    parts = Splits(data[: max(a - reach, 0)], data[a : max(b - reach, a)], data[b:])
+    for name, part in vars(parts).items():
+        if len(part) == 0:
+            raise ValueError(
+                f"The {name} part is empty: {len(data)} rows cut at {a} and {b} with {reach} "
+                f"dropped before each cut. Bring more rows or other shares."
+            )
+    return parts

@@ -1,0 +1,287 @@
+"""The contract of a method: fit on (x, y), then decide x -> a in C."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from costscape.arrays import Form, columns_of, read
+from costscape.data import Dataset
+from costscape.methods import store
+from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.solvers import Solution, Solver, choose
+from costscape.tasks import Task
+from costscape.train import Score
+
+M = TypeVar("M", bound="Method")
+HELD_OUT = 0.2  # the share of the rows, the latest, that chooses the epoch when no val is given
+
+
+class Method(ABC):
+    """Learns to decide. Settings go to the constructor, data to ``fit``.
+
+    ``fit`` forgets any earlier fit and returns the method itself. Features and outcomes are
+    numpy arrays, torch tensors, pandas frames or lists of n rows; answers come back as what came
+    in. Names that end in ``_`` are learned. The method works in the precision of the task's set,
+    float32 unless ``task.double()``.
+    """
+
+    task: Task
+    seed: int
+
+    x_shape_: tuple[int, ...] | None = None
+    y_shape_: tuple[int, ...] = ()
+    columns_: tuple[str, ...] | None = None
+    flat_: bool = False  # y came as one number a row, and so do the decisions
+    fit_seconds_: float | None = None
+    model_: nn.Module | None = None
+    task_: Task | None = None  # the task, on the device of the model
+
+    @abstractmethod
+    def _fit(self, train: Dataset, val: Dataset) -> None:
+        """Learn from train; use val only to choose the epoch and other settings."""
+
+    @abstractmethod
+    def _decide(self, x: Tensor) -> Tensor:
+        """One action (B, d) for each x."""
+
+    @abstractmethod
+    def _facts(self) -> dict[str, Any]:
+        """What fit chose besides tensors, as JSON: enough to build the model again, empty."""
+
+    @abstractmethod
+    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
+        """The model of those facts, its tensors still to be filled."""
+
+    def fit(self: M, X: Any, Y: Any, val: tuple[Any, Any] | None = None) -> M:
+        """Learn from n pairs; ``val`` or else the last fifth of them chooses the epoch."""
+        lower = self.task.feasible.bounds[0]
+        x, y, columns = _pairs(X, Y, "X", "Y", lower.dtype)
+        flat = y.ndim == 1
+        data = Dataset(x, y.unsqueeze(-1) if flat else y)
+        if val is None:
+            cut = round(len(data) * (1 - HELD_OUT))
+            if cut < 1 or cut == len(data):
+                raise ValueError(
+                    f"fit needs rows to learn from and rows to choose the epoch on, but got "
+                    f"{len(data)} in all. Bring more rows, or pass val=(X_val, Y_val)."
+                )
+            train, held = data[:cut], data[cut:]
+        else:
+            train, held = data, self._validation(val, data)
+        _check_task(self.task, train.y, self.seed)
+        self.x_shape_, self.y_shape_ = tuple(x.shape[1:]), tuple(data.y.shape[1:])
+        self.flat_, self.columns_ = flat, columns
+        begin = time.perf_counter()
+        self._fit(train, held)
+        self.fit_seconds_ = time.perf_counter() - begin
+        return self
+
+    def decide(self, X: Any) -> Any:
+        """One feasible action for each row of X."""
+        x, form = self._read(X)
+        a = self._decide(x)
+        return self._give(form, a)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted method to one file; ``costscape.load(path, task)`` reads it."""
+        model = self._fitted()
+        assert is_dataclass(self)
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "task"}
+        header = {
+            "method": type(self).__name__,
+            "settings": {name: store.to_json(value) for name, value in settings.items()},
+            "fitted": {
+                "x_shape": self.x_shape_,
+                "y_shape": self.y_shape_,
+                "columns": self.columns_,
+                "flat": self.flat_,
+                "dim": self.task.feasible.dim,
+                "facts": self._facts(),
+            },
+        }
+        store.write(Path(path), model.state_dict(), header)
+
+    def restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any]) -> None:
+        """Become the fitted method that ``save`` wrote; called by ``load``."""
+        if fitted["dim"] != self.task.feasible.dim:
+            raise ValueError(
+                f"The model was fitted for decisions of {fitted['dim']} numbers, but this task's "
+                f"feasible set has {self.task.feasible.dim}. Pass the task it was fitted for."
+            )
+        self.x_shape_, self.y_shape_ = tuple(fitted["x_shape"]), tuple(fitted["y_shape"])
+        self.columns_ = fitted["columns"] and tuple(fitted["columns"])
+        self.flat_ = fitted["flat"]
+        self.task_ = self.task
+        model = self._rebuild(fitted["facts"])
+        like = next(iter(tensors.values()))
+        model.to(like.dtype).load_state_dict(tensors)
+        self.model_ = model.to(self.task.feasible.bounds[0]).eval()
+
+    def _fitted(self) -> nn.Module:
+        if self.model_ is None:
+            raise RuntimeError(
+                f"This {type(self).__name__} has not been fitted. Call fit(X, Y) first."
+            )
+        return self.model_
+
+    def _move_task(self, device: torch.device) -> Task:
+        """The task itself where it already is, a copy elsewhere: the user's own stays put."""
+        here = self.task.feasible.bounds[0].device
+        self.task_ = self.task if here == device else deepcopy(self.task).to(device)
+        return self.task_
+
+    def _blank(self, rows: int) -> tuple[Tensor, Tensor]:
+        """Stand-ins of the shapes seen in fit, to build an empty model on."""
+        like = self.task.feasible.bounds[0]
+        x_shape = self.x_shape_ or ()
+        return like.new_zeros(rows, *x_shape), like.new_zeros(rows, *self.y_shape_)
+
+    def _validation(self, val: tuple[Any, Any], data: Dataset) -> Dataset:
+        if not (isinstance(val, Sequence) and len(val) == 2):
+            raise TypeError(
+                f"val needs a pair (X_val, Y_val), but got {type(val).__name__}. Write "
+                f"fit(X, Y, val=(X_val, Y_val))."
+            )
+        x, y, _ = _pairs(*val, "X of val", "Y of val", data.x.dtype)
+        held = Dataset(x, y.unsqueeze(-1) if y.ndim == 1 else y)
+        if held.x.shape[1:] != data.x.shape[1:] or held.y.shape[1:] != data.y.shape[1:]:
+            raise ValueError(
+                f"val needs rows like those of X {tuple(data.x.shape[1:])} and Y "
+                f"{tuple(data.y.shape[1:])}, but has {tuple(held.x.shape[1:])} and "
+                f"{tuple(held.y.shape[1:])}. Cut it from the same table."
+            )
+        return held
+
+    def _read(self, X: Any) -> tuple[Tensor, Form]:
+        self._fitted()
+        x, form = read(X, "X", self.task.feasible.bounds[0].dtype)
+        if tuple(x.shape[1:]) != self.x_shape_:
+            raise ValueError(
+                f"X needs rows of shape {self.x_shape_}, as in fit, but has rows of shape "
+                f"{tuple(x.shape[1:])}. One single row is passed as x[None]."
+            )
+        assert self.task_ is not None
+        return x.to(self.task_.feasible.bounds[0]), form
+
+    def _give(self, form: Form, a: Tensor) -> Any:
+        columns = self.columns_ if self.columns_ and len(self.columns_) == a.shape[-1] else None
+        return form.give(a[:, 0] if self.flat_ and a.shape[-1] == 1 else a, columns)
+
+
+class ScenarioMethod(Method):
+    """A method whose model gives Scenarios; deciding is then the solver's work."""
+
+    solver: Solver | Literal["auto"]
+
+    def scenarios(self, X: Any) -> Scenarios:
+        """What may happen at each x, as torch tensors: weights (B, S), values (1 or B, S, ...)."""
+        x, _ = self._read(X)
+        s = self._surface(x).scenarios
+        return Scenarios(s.weights.cpu(), s.values.cpu())
+
+    def expected_cost(self, X: Any, a: Any) -> Any:
+        """g(x, a) for actions (B, d), one for each x, or (B or 1, J, d), J for each x."""
+        x, form = self._read(X)
+        action = self._actions(a, len(x)).to(x)
+        with torch.no_grad():
+            if action.ndim == 2:
+                return form.give(self._surface(x)(action[:, None])[:, 0], ("expected_cost",))
+            return form.give(self._surface(x)(action), None)
+
+    def surface(self, X: Any) -> ExpectedCost:
+        """g(x, .), the learned expected cost at each x, as torch speaks it."""
+        return self._surface(self._read(X)[0])
+
+    def solution(self, x: Tensor, start: Tensor | None = None) -> Solution:
+        """The decision for each x (a tensor on the model's device) and its expected cost."""
+        g = self._surface(x)
+        return self._solver(g).minimise(g, g.task.feasible, len(x), start)
+
+    def _decide(self, x: Tensor) -> Tensor:
+        return self.solution(x).action
+
+    def _solver(self, g: ExpectedCost) -> Solver:
+        return choose(g, g.task.feasible) if self.solver == "auto" else self.solver
+
+    def _surface(self, x: Tensor) -> ExpectedCost:
+        model, task = self._fitted(), self.task_
+        assert task is not None
+        with torch.no_grad():
+            return ExpectedCost(task, model(x))
+
+    def _actions(self, a: Any, rows: int) -> Tensor:
+        action, _ = read(a, "a", self.task.feasible.bounds[0].dtype)
+        d = self.task.feasible.dim
+        if d == 1 and action.ndim == 1:
+            action = action.unsqueeze(-1)
+        shape = tuple(action.shape)
+        several = len(shape) == 3 and shape[0] in (1, rows) and shape[2] == d
+        if shape != (rows, d) and not several:
+            raise ValueError(
+                f"a needs shape ({rows}, {d}), one action for each x, or ({rows}, J, {d}), but "
+                f"has {shape}."
+            )
+        return action
+
+
+def validation_cost(task: Task, data: Dataset, solver: Solver | Literal["auto"]) -> Score:
+    """score(model): the mean cost on ``data`` of the decisions of a model of scenarios.
+
+    Iterative solvers run coarsely and start at the best constant action, not at the last epoch's
+    decisions, so that a resumed fit scores as an unbroken one does.
+    """
+    some = data.y[:: max(1, len(data) // 256)]
+    weights = some.new_full((1, len(some)), 1 / len(some))
+    g = ExpectedCost(task, Scenarios(weights, some.unsqueeze(0)))
+    chosen = choose(g, task.feasible) if solver == "auto" else solver
+    start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
+
+    def score(model: nn.Module) -> float:
+        g = ExpectedCost(task, model(data.x))
+        a = chosen.coarse().minimise(g, task.feasible, len(data), start).action
+        return float(task.cost(data.y, a).mean())
+
+    return score
+
+
+def _pairs(
+    X: Any, Y: Any, x_name: str, y_name: str, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, tuple[str, ...] | None]:
+    (x, _), (y, _) = read(X, x_name, dtype), read(Y, y_name, dtype)
+    if x.ndim == 1:
+        x = x.unsqueeze(-1)
+    if len(x) != len(y):
+        raise ValueError(
+            f"{x_name} and {y_name} need the same number of rows, but have {len(x)} and {len(y)}. "
+            f"Each row of {x_name} goes with the outcome that followed it."
+        )
+    names = columns_of(Y)
+    return x, y, None if names is None else tuple(str(name) for name in names)
+
+
+def _check_task(task: Task, y: Tensor, seed: int) -> None:
+    """f must give finite costs of the right shape on this data before hours are spent on it."""
+    lower = task.feasible.bounds[0]
+    if y.ndim != 1 + task.y_dims:
+        raise ValueError(
+            f"Y needs {1 + task.y_dims} axes, rows and the {task.y_dims} of one outcome, but has "
+            f"shape {tuple(y.shape)}. Reshape it, or make the task with y_dims={y.ndim - 1}."
+        )
+    a = task.feasible.sample(4, torch.Generator(lower.device).manual_seed(seed))
+    some = y[:: max(1, len(y) // 64)].to(lower)
+    with torch.no_grad():
+        cost = task.cost(some.unsqueeze(1), a)
+    if not cost.isfinite().all():
+        i, j = (int(k) for k in (~cost.isfinite()).nonzero()[0])
+        raise ValueError(
+            f"cost(y, a) must be finite on the data and the feasible set, but is "
+            f"{float(cost[i, j])} at y = {some[i].flatten()[:8].tolist()} and a = "
+            f"{a[j][:8].tolist()}. Guard divisions, logarithms and roots in the cost."
+        )

@@ -1,0 +1,118 @@
+"""The model file: safetensors, with settings as JSON in its header and a checksum.
+
+Nothing in it is executed when it is read. A setting that is the user's own code, such as a
+builder of their encoder, is not in the file: its name is, and ``load`` asks for it.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from costscape import models, solvers, train
+
+FORMAT = 1
+# settings that are rebuilt by name
+_KNOWN: dict[str, Any] = {
+    part.__name__: part
+    for part in (
+        *(models.MLP, models.LSTM, models.Absolute, models.Anchored, models.WindowLevels),
+        *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
+        *(solvers.Convex, solvers.Exhaustive, train.Training, models.mean_level),
+    )
+}
+
+
+def write(path: Path, tensors: Mapping[str, Tensor], header: dict[str, Any]) -> None:
+    """Write beside, then rename: a file of that name is whole, old or new, at every moment."""
+    from safetensors.torch import save_file
+
+    flat = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    head = {**header, "format": FORMAT, "sha256": _digest(flat)}
+    part = path.with_name(path.name + ".part")
+    save_file(flat, part, metadata={"costscape": json.dumps(head)})
+    os.replace(part, path)
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        raise FileNotFoundError(
+            f"There is no model file {path}. Write one with model.save({str(path)!r})."
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            head = json.loads((file.metadata() or {})["costscape"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise ValueError(
+            f"{path} is not a whole costscape model file ({type(error).__name__}: {error}). It "
+            f"may be cut off or be something else; save the model again."
+        ) from error
+    if head.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} has format {head.get('format')}, and this version reads format {FORMAT}. "
+            f"Load it with the version of costscape that wrote it."
+        )
+    if _digest(tensors) != head["sha256"]:
+        raise ValueError(
+            f"{path} is corrupt: its numbers do not match its checksum. Save the model again or "
+            f"restore the file from a copy."
+        )
+    return tensors, head
+
+
+def to_json(value: Any) -> Any:
+    """A setting as JSON; user code becomes {"custom": its name}.
+
+    >>> to_json(partial(models.MLP, 24))
+    {'partial': 'MLP', 'args': [24], 'kwargs': {}}
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    name = getattr(value, "__name__", type(value).__name__)
+    if isinstance(value, partial) and _KNOWN.get(value.func.__name__) is value.func:
+        args, kwargs = [to_json(v) for v in value.args], _each(value.keywords)
+        if '"custom"' not in json.dumps([args, kwargs]):
+            return {"partial": value.func.__name__, "args": args, "kwargs": kwargs}
+    elif is_dataclass(value) and _KNOWN.get(type(value).__name__) is type(value):
+        parts = _each({f.name: getattr(value, f.name) for f in fields(value)})
+        if '"custom"' not in json.dumps(parts):
+            return {"is": type(value).__name__, "kwargs": parts}
+    elif _KNOWN.get(name) is value:
+        return {"name": name}
+    return {"custom": name}
+
+
+def from_json(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "name" in value:
+        return _KNOWN[value["name"]]
+    kwargs = {k: from_json(v) for k, v in value["kwargs"].items()}
+    if "partial" in value:
+        return partial(_KNOWN[value["partial"]], *map(from_json, value["args"]), **kwargs)
+    return _KNOWN[value["is"]](**kwargs)
+
+
+def _each(parts: dict[str, Any]) -> dict[str, Any]:
+    return {name: to_json(value) for name, value in parts.items()}
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        value = tensors[name].contiguous()
+        digest.update(repr((name, tuple(value.shape), str(value.dtype))).encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,30 @@
+"""x -> scenarios."""
+
+from costscape.models.attention import Attention
+from costscape.models.encoders import LSTM, MLP, Builder, by_shape
+from costscape.models.inputs import ByLevel, Standardise, mean_level
+from costscape.models.outcomes import (
+    Absolute,
+    Anchored,
+    AnchoredValues,
+    Outcomes,
+    Values,
+    WindowLevels,
+)
+
+__all__ = [
+    "LSTM",
+    "MLP",
+    "Absolute",
+    "Anchored",
+    "AnchoredValues",
+    "Attention",
+    "Builder",
+    "ByLevel",
+    "Outcomes",
+    "Standardise",
+    "Values",
+    "WindowLevels",
+    "by_shape",
+    "mean_level",
+]

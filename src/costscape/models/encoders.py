@@ -1,0 +1,91 @@
+"""Encoders: x -> q(x), a vector of ``out_features`` numbers.
+
+An encoder is any nn.Module with an ``out_features`` attribute and ``forward(x) -> (B, out)``; x
+arrives standardised. A method takes a builder, such as ``partial(MLP, 24)``, so that each fit
+starts from fresh weights.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from math import prod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Builder = Callable[[], nn.Module]
+
+
+class MLP(nn.Module):
+    """Hidden layers of ReLU units, the last of which is the code; x is flattened.
+
+    The paper's is one hidden layer of 128. ``noise`` is the standard deviation of normal noise
+    added to x while training; ``dropout`` follows each hidden layer.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        hidden: int = 128,
+        layers: int = 1,
+        dropout: float = 0.0,
+        noise: float = 0.0,
+    ) -> None:
+        super().__init__()
+        widths = [in_features] + layers * [hidden]
+        parts: list[nn.Module] = [_Noise(noise), nn.Flatten()]
+        for i, o in pairwise(widths):
+            parts += [nn.Linear(i, o), nn.ReLU(), nn.Dropout(dropout)]
+        self.net = nn.Sequential(*parts)
+        self.out_features = hidden
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B out"]:
+        code: Tensor = self.net(x)
+        return code
+
+
+class LSTM(nn.Module):
+    """Reads x (B, T, channels), or (B, T) as one channel; the last hidden state is the code.
+
+    The paper's sizes are 2 x 256 for wind and 2 x 128 for inventory. ``dropout`` acts between the
+    layers and on the code, ``noise`` on the input, both while training only.
+    """
+
+    def __init__(
+        self,
+        channels: int = 1,
+        hidden: int = 128,
+        layers: int = 2,
+        dropout: float = 0.0,
+        noise: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.noise = _Noise(noise)
+        between = dropout if layers > 1 else 0.0
+        self.lstm = nn.LSTM(channels, hidden, layers, batch_first=True, dropout=between)
+        self.drop = nn.Dropout(dropout)
+        self.out_features = hidden
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B out"]:
+        _, (h, _) = self.lstm(self.noise(x if x.ndim == 3 else x.unsqueeze(-1)))
+        code: Tensor = self.drop(h[-1])
+        return code
+
+
+class _Noise(nn.Module):
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and self.scale > 0:
+            return x + self.scale * torch.randn_like(x)
+        return x
+
+
+def by_shape(shape: tuple[int, ...]) -> Builder:
+    """Rows get an MLP; sequences (T, channels) get an LSTM with dropout 0.3 and a little noise."""
+    if len(shape) == 2:
+        return partial(LSTM, shape[1], dropout=0.3, noise=0.05)
+    return partial(MLP, prod(shape))

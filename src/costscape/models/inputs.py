@@ -1,0 +1,61 @@
+"""What the encoder sees of x, and the level of a window."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Level = Callable[[Tensor], Tensor]  # x (B, ...) -> a positive number for each x (B,)
+
+
+def mean_level(x: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
+    """The mean absolute value of each window."""
+    return x.flatten(1).abs().mean(1)
+
+
+class Standardise(nn.Module):
+    """x -> (x - mean) / sd with the statistics of the training part.
+
+    A sequence (T, channels) is standardised channel by channel, not step by step, so that its
+    shape in time stays. A feature that never changes is only centred.
+    """
+
+    def __init__(self, x: Float[Tensor, "n ..."]) -> None:
+        super().__init__()
+        axes = (0, 1) if x.ndim == 3 else (0,)
+        self.register_buffer("mean", x.mean(axes))
+        sd = x.std(axes, correction=0)
+        self.register_buffer("scale", sd.where(sd > 1e-6 * (1 + x.abs().amax(axes)), 1.0))
+        self.mean: Tensor
+        self.scale: Tensor
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        return (x - self.mean) / self.scale
+
+    def undo(self, z: Tensor) -> Tensor:
+        return self.mean + self.scale * z
+
+
+class ByLevel(nn.Module):
+    """x -> level(x), never under 1 % of the training windows' mean level."""
+
+    def __init__(self, level: Level, x: Float[Tensor, "n ..."]) -> None:
+        super().__init__()
+        self.level = level
+        levels = self._checked(x)
+        self.register_buffer("floor", 0.01 * levels.mean().clamp(min=1e-12))
+        self.floor: Tensor
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
+        return self.level(x).maximum(self.floor)
+
+    def _checked(self, x: Tensor) -> Tensor:
+        levels = self.level(x)
+        if levels.shape != x.shape[:1] or not (levels.isfinite() & (levels >= 0)).all():
+            raise ValueError(
+                f"WindowLevels needs level(x) to give one non-negative number for each window, "
+                f"shape {tuple(x.shape[:1])}, but it gave shape {tuple(levels.shape)} with least "
+                f"value {float(torch.min(levels)):g}. Return x.flatten(1).abs().mean(1), say."
+            )
+        return levels

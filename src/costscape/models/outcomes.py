@@ -1,0 +1,90 @@
+"""The three forms of the outcomes v_s that attention weighs.
+
+    Absolute      v_s(x) = v_s                       the paper's
+    Anchored      v_s(x) = m(x) + r(x) v_s           location m and positive scale r of the encoder
+    WindowLevels  v_s(x) = l(x) (form above)         l(x): the level of the window x itself
+
+All keep g(x, .) a mixture of f(v, .), hence convex in a where f is. Anchored outcomes follow x
+beyond the range of the training labels; window levels let a series grow.
+"""
+
+from dataclasses import dataclass, field
+from math import prod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from costscape.models.inputs import Level, mean_level
+
+
+@dataclass(frozen=True)
+class Absolute:
+    """Outcomes are the same for every x; only their weights differ (paper, Eq. 4)."""
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """Outcomes lie around a location m(x), spread by r(x).
+
+    m is first fitted by least squares for ``epochs`` epochs; the v_s start as its residuals and
+    r as 1.
+    """
+
+    epochs: int = 10
+
+
+@dataclass(frozen=True)
+class WindowLevels:
+    """Each window is divided by its level, and outcomes are multiples of that level.
+
+    x and y must be of one unit, such as past and future sales. ``of`` says what form the
+    multiples have; f is always paid in true units.
+    """
+
+    of: Absolute | Anchored = field(default_factory=Anchored)
+    level: Level = mean_level
+
+
+Outcomes = Absolute | Anchored | WindowLevels
+
+
+class Values(nn.Module):
+    """S learned points of y, in the standardised units of the training labels."""
+
+    def __init__(self, y: Float[Tensor, "S ..."], learn: bool) -> None:
+        super().__init__()
+        self.v: Tensor
+        if learn:
+            self.v = nn.Parameter(y.clone())
+        else:
+            self.register_buffer("v", y.clone())
+
+    def forward(self, code: Float[Tensor, "B out"]) -> Float[Tensor, "1 S ..."]:
+        return self.v.unsqueeze(0)
+
+
+class AnchoredValues(nn.Module):
+    """m(x) + r(x) v_s, with m linear in the code and r = exp(linear), 1 at the start."""
+
+    def __init__(self, y: Float[Tensor, "S ..."], width: int, learn: bool) -> None:
+        super().__init__()
+        self.y_shape = y.shape[1:]
+        self.values = Values(y, learn)
+        self.location = nn.Linear(width, prod(self.y_shape))
+        self.log_scale = nn.Linear(width, prod(self.y_shape))
+        nn.init.zeros_(self.log_scale.weight)
+        nn.init.zeros_(self.log_scale.bias)
+
+    def anchor(self, code: Float[Tensor, "B out"]) -> Float[Tensor, "B ..."]:
+        m: Tensor = self.location(code).unflatten(-1, self.y_shape)
+        return m
+
+    def start(self, residuals: Float[Tensor, "S ..."]) -> None:
+        with torch.no_grad():
+            self.values.v.copy_(residuals)
+
+    def forward(self, code: Float[Tensor, "B out"]) -> Float[Tensor, "B S ..."]:
+        r: Tensor = self.log_scale(code).exp().unflatten(-1, self.y_shape)
+        v: Tensor = self.values(code)
+        return self.anchor(code).unsqueeze(1) + r.unsqueeze(1) * v

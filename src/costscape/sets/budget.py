@@ -1,0 +1,127 @@
+"""a >= 0, sum(a) <= total, and where wanted a <= upper."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Float
+from scipy.optimize import brentq
+from torch import Generator, Tensor
+
+from costscape.sets.base import ConstraintSet
+from costscape.sets.threshold import onto_total
+from costscape.sets.vectors import (
+    Numbers,
+    as_numpy,
+    as_tensors,
+    as_vector,
+    brief,
+    check_dim,
+    check_total,
+)
+
+BLOCK = 2**22  # numbers proposed at once
+
+
+class Budget(ConstraintSet):
+    """C = {a : 0 <= a <= upper, sum(a) <= total}; samples are uniform.
+
+    ``upper`` caps each coordinate (a number or a vector; inf or a number above total: no cap).
+    Without caps a uniform point is the first d coordinates of a flat Dirichlet in d + 1. With
+    caps it is drawn by rejection: each a_i from the density exp(-t a_i / total) on [0, upper_i],
+    the whole kept with probability exp(t (sum(a) / total - 1)) where sum(a) <= total. Every
+    t >= 0 gives the uniform law exactly; the t for which the mean sum is the total (0 where the
+    cap box has less) keeps most, about 1 in 2.5 sqrt(d) at worst.
+
+    >>> Budget(total=3.0, dim=3, upper=2.0).project(torch.tensor([4.0, 2.0, 0.0]))
+    tensor([2., 1., 0.])
+    """
+
+    total: Tensor
+    upper: Tensor
+    tilt: Tensor
+
+    def __init__(self, *, total: Numbers, dim: int, upper: Numbers | None = None) -> None:
+        super().__init__()
+        check_dim("Budget", dim)
+        caps: Numbers = float("inf") if upper is None else upper
+        whole, cap = as_tensors("Budget", total=total, upper=caps)
+        check_total("Budget", whole)
+        cap = as_vector("Budget", "upper", cap, dim)
+        if len(bad := (~(cap >= 0)).nonzero()):
+            i = int(bad[0])
+            raise ValueError(
+                f"Budget needs upper >= 0 in every coordinate, but upper[{i}] is {cap[i]:g} "
+                f"({len(bad)} such). Use 0 where nothing may be spent, inf where there is no cap."
+            )
+        self.dim = dim
+        self.register_buffer("total", whole)
+        self.register_buffer("upper", cap.minimum(whole))
+        self.register_buffer("tilt", whole.new_tensor(_tilt(self.upper, whole)))
+
+    @property
+    def bounds(self) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
+        return torch.zeros_like(self.upper), self.upper
+
+    def sample(self, n: int, generator: Generator | None = None) -> Float[Tensor, "n d"]:
+        if (self.upper < self.total).any():
+            return self._capped(n, generator)
+        e = self.total.new_empty(n, self.dim + 1).exponential_(generator=generator)
+        return self.total * e[:, :-1] / e.sum(-1, keepdim=True)
+
+    def project(self, a: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+        """O(d log d) an action, computed in double precision; differentiable."""
+        exact, upper, total = a.double(), self.upper.double(), self.total.double()
+        inside = exact.clamp(torch.zeros_like(upper), upper)
+        over = inside.sum(-1, keepdim=True) > total
+        if over.any():
+            inside = torch.where(over, onto_total(exact, upper, total), inside)
+        return inside.to(a.dtype)
+
+    def violation(self, a: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
+        worst = torch.maximum(-a, a - self.upper).amax(-1)
+        return torch.maximum(worst, a.sum(-1) - self.total).clamp(min=0)
+
+    def describe(self, a: Any) -> list[Any]:
+        total = np.ones(self.dim) @ a <= float(self.total)
+        return [a >= 0, a <= as_numpy(self.upper), total]
+
+    def extra_repr(self) -> str:
+        cap = f", upper={brief(self.upper)}" if (self.upper < self.total).any() else ""
+        return f"total={float(self.total):g}{cap}, dim={self.dim}"
+
+    def _capped(self, n: int, generator: Generator | None) -> Tensor:
+        cap = self.upper / self.total
+        kept, have, rows = [cap.new_empty(0, self.dim)], 0, 2 * n
+        while have < n:
+            rows = min(rows, max(1, BLOCK // self.dim))
+            u = cap.new_empty(rows, self.dim).uniform_(generator=generator)
+            # the inverse of the distribution function; u * cap in the limit of no tilt
+            a = (
+                u * cap
+                if self.tilt == 0
+                else -(u * (-self.tilt * cap).expm1()).log1p() / self.tilt
+            )
+            room = 1 - a.sum(-1)
+            luck = cap.new_empty(rows).uniform_(generator=generator)
+            kept.append(a[(room >= 0) & (luck < (-self.tilt * room).exp())])
+            have += len(kept[-1])
+            rows = 2 * rows if have == 0 else int(1.2 * (n - have) * rows / have) + 16
+        return (self.total * torch.cat(kept)[:n]).minimum(self.upper)
+
+
+def _tilt(upper: Tensor, total: Tensor) -> float:
+    """The t >= 0 for which the mean sum is the total, or 0 where the untilted mean is less."""
+    cap = as_numpy(upper.double() / total.double())
+    if cap.sum() <= 2:
+        return 0.0
+    # the mean of one coordinate is less than 1 / t, so the root is less than d
+    return float(brentq(lambda t: float((cap * _share(t * cap)).sum()) - 1, 0.0, 2.0 * len(cap)))
+
+
+def _share(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The mean of the density exp(-x v) on [0, 1]: 1 / x - 1 / (exp(x) - 1)."""
+    large = np.maximum(x, 1e-3)
+    exact = 1 / large - np.exp(-large) / -np.expm1(-large)
+    return np.where(x > 1e-3, exact, 0.5 - x / 12)

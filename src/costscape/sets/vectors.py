@@ -1,0 +1,87 @@
+"""Numbers, lists and arrays as tensors of one dtype, with the errors of bad ones."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+Numbers = float | int | np.number[Any] | Sequence[Any] | npt.NDArray[Any] | Tensor
+
+
+def as_tensors(owner: str, **values: Numbers) -> list[Tensor]:
+    """The values as new tensors of one floating dtype on one device.
+
+    Tensors decide the dtype (the widest floating one) and the device (the first one's); without
+    a floating tensor it is torch's default dtype, on the CPU.
+    """
+    given = [v for v in values.values() if isinstance(v, Tensor)]
+    kinds = [v.dtype for v in given if v.is_floating_point()]
+    dtype = kinds[0] if kinds else torch.get_default_dtype()
+    for kind in kinds[1:]:
+        dtype = torch.promote_types(dtype, kind)
+    device = given[0].device if given else torch.device("cpu")
+    return [_read(owner, k, v).to(device, dtype, copy=True) for k, v in values.items()]
+
+
+def as_vector(owner: str, name: str, value: Tensor, dim: int) -> Tensor:
+    """A number repeated ``dim`` times, or a vector that has ``dim`` numbers already."""
+    if value.ndim == 0:
+        return value.repeat(dim)
+    if value.shape != (dim,):
+        raise ValueError(
+            f"{owner} needs {name} to be a number or a vector of {dim} numbers, but got shape "
+            f"{tuple(value.shape)}. Give one number for each of the {dim} coordinates."
+        )
+    return value
+
+
+def check_dim(owner: str, dim: int) -> None:
+    if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:
+        raise ValueError(
+            f"{owner} needs dim, the number of coordinates of an action, to be a whole number "
+            f"of at least 1, but got {dim!r}. Write for example dim=7."
+        )
+
+
+def check_total(owner: str, total: Tensor) -> None:
+    if total.ndim != 0 or not (total.isfinite() and total > 0):
+        raise ValueError(
+            f"{owner} needs total to be one positive number, but got {total.tolist()}. Write "
+            f"for example total=1.0."
+        )
+
+
+def check_finite(owner: str, name: str, value: Tensor, hint: str) -> None:
+    if len(bad := (~value.isfinite()).nonzero()):
+        i = tuple(bad[0].tolist())
+        raise ValueError(
+            f"{owner} needs finite numbers, but {name}[{', '.join(map(str, i))}] is {value[i]:g} "
+            f"({len(bad)} such). {hint}"
+        )
+
+
+def as_numpy(value: Tensor) -> npt.NDArray[np.float64]:
+    """In double precision, for scipy and cvxpy."""
+    array: npt.NDArray[np.float64] = value.double().cpu().numpy()
+    return array
+
+
+def brief(value: Tensor) -> str:
+    """A vector in a few characters, for a repr."""
+    low, high = float(value.min()), float(value.max())
+    return f"{low:g}" if low == high else f"{low:g}..{high:g}"
+
+
+def _read(owner: str, name: str, value: Numbers) -> Tensor:
+    if isinstance(value, Tensor):
+        return value.detach()
+    try:
+        return torch.from_numpy(np.array(value, dtype=np.float64, order="C"))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{owner} needs {name} to be a number, a list of numbers, an array or a tensor, but "
+            f"got {value!r} of type {type(value).__name__}."
+        ) from error

@@ -1,0 +1,21 @@
+"""argmin over C."""
+
+from costscape.solvers.base import Objective, Solution, Solver
+from costscape.solvers.choose import choose
+from costscape.solvers.convex import Convex
+from costscape.solvers.exhaustive import Exhaustive
+from costscape.solvers.mirror_descent import MirrorDescent
+from costscape.solvers.projected_adam import ProjectedAdam
+from costscape.solvers.separable import Separable
+
+__all__ = [
+    "Convex",
+    "Exhaustive",
+    "MirrorDescent",
+    "Objective",
+    "ProjectedAdam",
+    "Separable",
+    "Solution",
+    "Solver",
+    "choose",
+]

@@ -1,0 +1,80 @@
+"""The contract of a solver."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from costscape.sets import ConstraintSet
+
+Objective = Callable[[Tensor], Tensor]  # actions (B or 1, J, d) -> costs (B, J)
+
+
+@dataclass(frozen=True)
+class Solution:
+    action: Float[Tensor, "B d"]
+    cost: Float[Tensor, "B"]
+
+
+class Solver(ABC):
+    """Finds, for each of B contexts, an action of C with the least objective.
+
+    A solver is a frozen dataclass of settings; it keeps nothing between calls. Row b of the
+    answer depends on row b of the objective alone.
+    """
+
+    def minimise(
+        self,
+        objective: Objective,
+        feasible: ConstraintSet,
+        batch: int,
+        start: Float[Tensor, "B d"] | None = None,
+    ) -> Solution:
+        """Solve ``batch`` independent problems at once.
+
+        ``start`` is where an iterative solver may begin, such as the last decision; an exact
+        solver has no use for it. Every answer is checked to lie in C.
+        """
+        if reason := self.refuses(objective, feasible):
+            raise TypeError(
+                f'{type(self).__name__} {reason}. solver="auto" finds one that serves.'
+            )
+        found = self._minimise(objective, feasible, batch, start)
+        _check_feasible(found.action, feasible, type(self).__name__)
+        return found
+
+    @abstractmethod
+    def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
+        """Why this solver cannot take the problem, or None if it can."""
+
+    @abstractmethod
+    def coarse(self) -> "Solver":
+        """A cheaper solver of the same kind, good enough to rank the epochs of a fit."""
+
+    @abstractmethod
+    def _minimise(
+        self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
+    ) -> Solution:
+        """``minimise``, once the problem is known to fit."""
+
+
+def better(a: Tensor, now: Tensor, best: Tensor, cost: Tensor) -> tuple[Tensor, Tensor]:
+    """The cheaper of two points, and its cost, for each problem."""
+    won = now < cost
+    return torch.where(won[..., None], a, best), torch.where(won, now, cost)
+
+
+def _check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
+    violation = feasible.violation(a)
+    bad = ~(violation <= feasible.tolerance)  # written so that NaN is bad
+    if bad.any():
+        i = int(bad.nonzero()[0, 0])
+        raise RuntimeError(
+            f"{name} returned a decision outside the feasible set: row {i} breaks a constraint "
+            f"by {float(violation[i]):g}, where {feasible.tolerance:g} is put down to rounding "
+            f"({int(bad.sum())} such rows). Check that the cost is finite on the whole set, or "
+            f"choose another solver."
+        )

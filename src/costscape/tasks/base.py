@@ -1,0 +1,131 @@
+"""What a choice costs: f(y, a) over a feasible set C."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from costscape.sets import ConstraintSet
+
+Cost = Callable[[Tensor, Tensor], Tensor]
+
+
+class Task(nn.Module):
+    """Choose a in C before y is known, then pay f(y, a).
+
+    ``cost(y, a)`` is any torch function: y is (*batch, *y_shape), a is (*batch, d), the result is
+    (*batch), and the batch shapes broadcast, so (B, 1, m) against (1, J, d) gives (B, J). y_shape
+    has ``y_dims`` axes. A cost that holds tensors is an nn.Module, so that it moves with the task.
+    Costs are minimised: a task about profit returns minus the profit.
+
+    Facts that let solvers do better, each a promise of the caller:
+
+    - ``convex``: f(y, .) is convex for every y;
+    - ``hindsight``: y (*batch, *y_shape) -> the best a (*batch, d) had y been known;
+    - ``cvxpy``: (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S costs as an expression.
+    """
+
+    def __init__(
+        self,
+        cost: Cost,
+        feasible: ConstraintSet,
+        *,
+        convex: bool = False,
+        hindsight: Callable[[Tensor], Tensor] | None = None,
+        cvxpy: Callable[[Any, Any], Any] | None = None,
+        y_dims: int = 1,
+    ) -> None:
+        super().__init__()
+        if not callable(cost):
+            raise TypeError(
+                f"Task needs a function cost(y, a), but got {cost!r} of type "
+                f"{type(cost).__name__}. Pass the function itself, not its result."
+            )
+        if not isinstance(feasible, ConstraintSet):
+            raise TypeError(
+                f"Task needs a set of allowed actions such as Box(0.0, 1.0, dim=3), but got "
+                f"{feasible!r} of type {type(feasible).__name__}. The order is Task(cost, set)."
+            )
+        self.f = cost
+        self.feasible = feasible
+        self.convex = convex
+        self.hindsight = hindsight
+        self.cvxpy = cvxpy
+        self.y_dims = y_dims
+
+    def cost(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """f(y, a), with its shape checked."""
+        return _of_shape(self.f(y, a), self._batch(y, a), "cost", y, a)
+
+    def _batch(self, y: Tensor, a: Tensor) -> torch.Size:
+        shape: torch.Size = torch.broadcast_shapes(y.shape[: y.ndim - self.y_dims], a.shape[:-1])
+        return shape
+
+
+class SeparableTask(Task):
+    """A task whose cost is a sum over coordinates: f(y, a) = sum_i f_i(y, a_i).
+
+    ``terms(y, a)`` returns the d summands, (*batch, d); summand i may look at all of y but only
+    at a_i. Solvers then search each coordinate on its own.
+    """
+
+    def __init__(
+        self,
+        terms: Cost,
+        feasible: ConstraintSet,
+        *,
+        convex: bool = False,
+        hindsight: Callable[[Tensor], Tensor] | None = None,
+        cvxpy: Callable[[Any, Any], Any] | None = None,
+        y_dims: int = 1,
+    ) -> None:
+        super().__init__(
+            _SumOfTerms(terms),
+            feasible,
+            convex=convex,
+            hindsight=hindsight,
+            cvxpy=cvxpy,
+            y_dims=y_dims,
+        )
+        self.f_terms = terms
+
+    def terms(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "... d"]:
+        """The d summands of f(y, a), with their shape checked."""
+        shape = (*self._batch(y, a), a.shape[-1])
+        return _of_shape(self.f_terms(y, a), shape, "terms", y, a)
+
+
+class _SumOfTerms:
+    """A class, not a lambda on self, so that a copied task pays with its own copy of terms."""
+
+    def __init__(self, terms: Cost) -> None:
+        self.terms = terms
+
+    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
+        value = self.terms(y, a)
+        if isinstance(value, Tensor) and value.shape[-1:] != a.shape[-1:]:
+            value = _of_shape(value, (*value.shape[:-1], a.shape[-1]), "terms", y, a)
+        return value.sum(-1)
+
+
+def _of_shape(
+    value: Tensor, shape: tuple[int, ...] | torch.Size, name: str, y: Tensor, a: Tensor
+) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name}(y, a) must return a torch tensor, but returned {type(value).__name__}. "
+            f"Write it with torch operations on y and a."
+        )
+    if value.shape != shape:
+        hint = (
+            "Sum over the last axis only, with .sum(-1), and keep the leading axes"
+            if name == "cost"
+            else "Return one summand per coordinate of a, and do not sum over the last axis"
+        )
+        raise ValueError(
+            f"{name}(y, a) must return shape {tuple(shape)} for y {tuple(y.shape)} and "
+            f"a {tuple(a.shape)}, but returned {tuple(value.shape)}. {hint}."
+        )
+    return value
