@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from costscape import checks, data, experiments, models, sets, solvers, tasks
-    from costscape.evaluate import Evaluation, evaluate
+    from costscape.evaluation import Evaluation, evaluate
     from costscape.methods import DF2, Constant, Method, NearestNeighbours, ScenarioMethod, load
     from costscape.models import LSTM, MLP, Absolute, Anchored, WindowLevels
     from costscape.scenarios import ExpectedCost, Scenarios
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # torch takes two seconds to import: names are found when first used, so that `costscape --help`
 # answers at once
 _ROOMS = {
-    "evaluate": ("Evaluation", "evaluate"),
+    "evaluation": ("Evaluation", "evaluate"),
     "methods": ("DF2", "Constant", "Method", "NearestNeighbours", "ScenarioMethod", "load"),
     "models": ("LSTM", "MLP", "Absolute", "Anchored", "WindowLevels"),
     "scenarios": ("ExpectedCost", "Scenarios"),
@@ -60,7 +60,7 @@ _MODULES = ("checks", "data", "experiments", "models", "sets", "solvers", "tasks
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         value = getattr(import_module(f"costscape.{_WHERE[name]}"), name)
-        globals()[name] = value  # `evaluate` names a module and a function: the function wins
+        globals()[name] = value
         return value
     if name in _MODULES:
         return import_module(f"costscape.{name}")

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from costscape.data import Dataset, wind_farm
-from costscape.evaluate import evaluate
+from costscape.evaluation import evaluate
 from costscape.methods import DF2, Constant, Method, NearestNeighbours
 from costscape.models import Absolute
 from costscape.report import cost_curve, text_table

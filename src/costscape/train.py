@@ -3,7 +3,8 @@
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import cos, pi
 from pathlib import Path
 
 import torch
@@ -21,24 +22,28 @@ Score = Callable[[nn.Module], float]
 class Training:
     """How a network is fitted: Adam over shuffled batches.
 
-    Early stopping waits ``patience`` epochs for a better validation score. ``checkpoint`` names a
+    With ``decay`` the rate falls from ``lr`` to 0 along a cosine over the epochs. Early stopping
+    waits ``patience`` epochs for a better validation score, which is the mean of the last
+    ``smooth`` epochs' since a single one is noisy. ``checkpoint`` names a
     file written after every epoch; a fit that finds it goes on from there and ends with the same
     bits as an unbroken one. ``device`` None takes a GPU where there is one. ``compile`` runs the
     loss through torch.compile, which pays on long fits, and goes on without if that fails.
     """
 
-    epochs: int = 100
+    epochs: int = 60
     batch_size: int = 64
     lr: float = 1e-3
     weight_decay: float = 0.0
+    decay: bool = True
     patience: int = 20
+    smooth: int = 5
     checkpoint: Path | str | None = None
     device: str | None = None
     compile: bool = False
     progress: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience"):
+        for name in ("epochs", "batch_size", "patience", "smooth"):
             if getattr(self, name) < 1:
                 raise ValueError(
                     f"Training needs {name} of at least 1, but got {getattr(self, name)}."
@@ -58,6 +63,18 @@ class History:
     scores: list[float] = field(default_factory=list)
     best_epoch: int = -1
     best: float = float("inf")
+
+    def improved(self, epoch: int, epochs: int, smooth: int) -> bool:
+        """Whether this epoch is the one to keep; without scores the latest always is."""
+        if not self.scores:
+            self.best_epoch = epoch
+            return True
+        last = self.scores[-smooth:]
+        value = sum(last) / len(last)
+        if value < self.best and len(last) == min(smooth, epochs):
+            self.best, self.best_epoch = value, epoch
+            return True
+        return False
 
 
 def fit_network(
@@ -87,7 +104,9 @@ def fit_network(
     history, first = History(), 0
     best = _copy(average)
     step = _compiled(loss) if training.compile else loss
-    settings = (training.batch_size, training.lr, training.weight_decay, training.patience)
+    settings = replace(training, checkpoint=None, device=None, compile=False, progress=False)
+    if not training.decay:
+        settings = replace(settings, epochs=1)  # a longer fit at a constant rate begins the same
     keeper = Checkpoint(training.checkpoint, repr((settings, seed, ema, recipe)), data, model)
     devices = [device] if device.type == "cuda" else []
     with (
@@ -106,6 +125,9 @@ def fit_network(
         for epoch in range(first, training.epochs):
             if score and epoch - history.best_epoch > training.patience:
                 break
+            if training.decay:
+                for group in optimiser.param_groups:
+                    group["lr"] = training.lr * (1 + cos(pi * epoch / training.epochs)) / 2
             model.train()
             total = torch.zeros((), device=device)
             for batch in data.batches(training.batch_size, shuffle):
@@ -117,7 +139,12 @@ def fit_network(
                 if ema:
                     _follow(average, model, ema)
             history.losses.append(_finite(total.item() / len(data), epoch))
-            _judge(average, score, history, epoch, best)
+            average.eval()
+            if score is not None:
+                with torch.no_grad():
+                    history.scores.append(score(average))
+            if history.improved(epoch, training.epochs, training.smooth):
+                best.update(_copy(average))
             keeper.save(
                 model=model.state_dict(),
                 average=average.state_dict(),
@@ -134,22 +161,6 @@ def fit_network(
     model.load_state_dict(best)
     model.eval()
     return history
-
-
-def _judge(
-    average: nn.Module, score: Score | None, history: History, epoch: int, best: dict[str, Tensor]
-) -> None:
-    """Keep a copy of the weights if this epoch is the best so far, or if nothing judges."""
-    average.eval()
-    if score is not None:
-        with torch.no_grad():
-            history.scores.append(score(average))
-    value = history.scores[-1] if score else -float(epoch)
-    if value < history.best:
-        history.best, history.best_epoch = value, epoch
-        best.update(_copy(average))
-    if score is None:
-        history.best = float("inf")
 
 
 @torch.no_grad()

@@ -10,24 +10,29 @@ import torch
 def enumerate_faces(q, A, b, G, h):
     """The points of {A a = b, G a <= h} nearest to the rows of q, by trying every face.
 
-    The nearest point is the projection of q onto the plane of some k independent rows that hold
-    there with equality, and every such projection that lies in the set is a point of it: so the
-    nearest of those is the answer, whatever ties there are. For a handful of rows.
+    The nearest point is the projection of q onto the plane of k independent rows that hold there
+    with equality and have multipliers >= 0; a projection onto a plane that lies in the set and
+    has such multipliers is the nearest point. So whatever ties there are, one face gives the
+    answer. For a handful of rows.
     """
     n, d = q.shape
     best, least = np.full((n, d), np.nan), np.full(n, np.inf)
     slack = 1e-11 * max(1.0, np.abs(h).max(initial=0.0))
     for k in range(d - np.linalg.matrix_rank(A) + 1 if len(A) else d + 1):
-        held = np.array(list(combinations(range(len(G)), k)), dtype=int).reshape(-1, k)
-        if not len(held):
+        faces = list(combinations(range(len(G)), k))
+        if not faces:
             break
+        held = np.array(faces, dtype=int).reshape(len(faces), k)
         rows = np.concatenate([np.broadcast_to(A, (len(held), *A.shape)), G[held]], 1)
         right = np.concatenate([np.broadcast_to(b, (len(held), len(b))), h[held]], 1)
         inverse = np.linalg.pinv(rows, rcond=1e-13)
         for i in range(n):
             p = q[i] - np.einsum("fdr,fr->fd", inverse, rows @ q[i] - right)
             inside = (p @ G.T <= h + slack).all(1) & (np.abs(p @ A.T - b) <= slack).all(1)
-            away = np.where(inside, np.linalg.norm(p - q[i], axis=1), np.inf)
+            away = np.linalg.norm(p - q[i], axis=1)
+            multipliers = np.einsum("fdr,fd->fr", inverse, q[i] - p)[:, len(A) :]
+            right_way = (multipliers >= -1e-11 * (1 + away[:, None])).all(1)
+            away = np.where(inside & right_way, away, np.inf)
             if away.min() < least[i]:
                 best[i], least[i] = p[away.argmin()], away.min()
     return best

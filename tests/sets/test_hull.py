@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.optimize import OptimizeResult
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 from costscape.sets.hull import hull
@@ -51,3 +52,16 @@ def test_corner_rows_meet_in_one_point():
     G, h = cut_box(0)
     found = hull(np.zeros((0, 3)), np.zeros(0), G, h, 1e-10)
     assert np.linalg.matrix_rank(G[found.live][found.corner] @ found.frame) == 3
+
+
+def test_a_linear_program_that_fails_is_tried_again_and_then_told(monkeypatch):
+    tried = []
+
+    def fail(c, options, **program):
+        tried.append(options)
+        return OptimizeResult(status=4, message="numerical difficulties")
+
+    monkeypatch.setattr("costscape.sets.hull.linprog", fail)
+    with pytest.raises(RuntimeError, match=r"status 4 \(numerical difficulties\). Bring the numb"):
+        hull(np.zeros((0, 3)), np.zeros(0), *cut_box(0), 1e-10)
+    assert tried[1] == {"presolve": False}

@@ -77,6 +77,23 @@ def test_thin_sets(qp, thin):
     assert_nearest(qp, q, H, s)
 
 
+def test_the_tip_of_a_needle():
+    # 1e-4 wide, from (0, 1) down: two nearly opposite rows hold it
+    H, s = unit([[1, 1e-4], [-1, 1e-4], [0, -1]], [1e-4, 1e-4, 0.5])
+    q = torch.tensor([[3.0, 40.0], [-3.0, 40.0], [0.0, 2.0]], dtype=torch.float64)
+    z, W = nearest(q, H, s)
+    assert torch.allclose(z, torch.tensor([[0.0, 1.0]], dtype=torch.float64), atol=1e-9)
+    assert (z @ H.T - s).max() <= 1e-13
+    assert W.tolist() == [[True, True, False]] * 3
+
+
+def test_rows_that_clash_end_the_search():
+    # z <= -1 and z >= 1: no point, and nothing to let go of
+    H, s = unit([[1.0], [-1.0]], [-1.0, -1.0])
+    z, _ = module._dual(torch.zeros(3, 1, dtype=torch.float64), H, s)
+    assert z.isfinite().all()
+
+
 @pytest.mark.parametrize("far", [1e3, 1e6, 1e12, 1e30])
 def test_from_afar_the_nearest_point_is_a_corner(far):
     # of the cube, the one with the signs of q

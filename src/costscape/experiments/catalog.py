@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from costscape.data import Splits, three_gaussians, wind_farm
-from costscape.evaluate import Truth
+from costscape.evaluation import Truth
 from costscape.methods import DF2, Constant, Method, NearestNeighbours
 from costscape.models import LSTM, MLP, Builder
 from costscape.tasks import MixtureTruth, SeparableTask, Task, wind_bidding

@@ -16,7 +16,7 @@ from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods import store
-from costscape.methods.base import ScenarioMethod, validation_cost
+from costscape.methods.base import ScenarioMethod, decision_costs, validation_cost
 from costscape.models import (
     Absolute,
     Anchored,
@@ -52,32 +52,37 @@ class Members(nn.Module):
 class DF2(ScenarioMethod):
     """Attention over ``points`` outcomes; ``actions`` sampled at each step.
 
+    - ``points`` and ``actions`` None are 500 and 100 where all x share their outcomes, 200 and 8
+      where each has its own and a step costs batch x actions x points evaluations of f.
     - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
     - ``share_actions``: one draw of actions for the whole batch, not one for each pair. The
       objective stays unbiased, and with absolute outcomes a step is one matrix product.
     - ``learn_values``: False keeps the outcomes at their start.
-    - ``outcomes``: Absolute(), Anchored() or WindowLevels(); None fits the first two and keeps
-      the one whose decisions cost less on the validation part.
+    - ``outcomes``: Absolute(), Anchored() or WindowLevels(); None fits Anchored and
+      Absolute and takes the second if its decisions cost less on the validation part by a
+      standard error or more.
     - ``weighting``: divide each residual by the spread of f(., a), so that the large costs of
       absurd actions do not drown the ones that matter.
     - ``by_coordinate``: fit each summand of a SeparableTask's cost on its own, which leaves the
       noise of the other coordinates out of it.
     - ``ema``: decay of the moving average of the weights, or None.
     - ``members``: how many fits, from different seeds, are averaged.
+    - ``standardise``: False lets the network see x and y in their own units.
     - ``choose_epoch``: False keeps the last epoch.
     """
 
     task: Task
     encoder: Builder | None = None
-    points: int = 500
-    actions: int = 100
+    points: int | None = None
+    actions: int | None = None
     share_actions: bool = True
     learn_values: bool = True
     outcomes: Outcomes | None = None
     weighting: bool = True
     by_coordinate: bool = True
     ema: float | None = 0.995
-    members: int = 1
+    members: int = 3
+    standardise: bool = True
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)
     choose_epoch: bool = True
@@ -94,7 +99,8 @@ class DF2(ScenarioMethod):
         seed: int = 0,
         training: Training | None = None,
     ) -> "DF2":
-        """The paper's recipe: absolute outcomes, plain squares, no averaging, the last epoch.
+        """The paper's recipe: absolute outcomes, plain squares, no averaging, a constant rate,
+        the last epoch.
 
         The letter of the paper has ``share_actions=False``, which is unbiased too and takes about
         a hundred times as long.
@@ -109,26 +115,29 @@ class DF2(ScenarioMethod):
             weighting=False,
             by_coordinate=False,
             ema=None,
+            members=1,
+            standardise=False,
             choose_epoch=False,
             seed=seed,
-            training=training or Training(epochs=50),
+            training=replace(training or Training(epochs=50), decay=False),
         )
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         device = self.training.where()
         task = self._move_task(device)
         train, val = (part.to(device, part.x.dtype) for part in (train, val))
-        forms: list[Outcomes] = (
-            [Absolute(), Anchored()] if self.outcomes is None else [self.outcomes]
-        )
-        best = float("inf")
-        for form in forms:
-            fits = [self._fit_one(task, train, val, form, i) for i in range(self.members)]
-            score = sum(history.best for _, history in fits) / len(fits)
-            if score < best or len(forms) == 1:
-                best, self.outcomes_ = score, form
-                self.model_ = Members([model for model, _ in fits]).eval()
-                self.history_ = [history for _, history in fits]
+        forms: list[Outcomes] = [Anchored(), Absolute()]
+        if self.outcomes is not None:
+            forms = [self.outcomes]
+        first = [self._fit_one(task, train, val, form, 0) for form in forms]
+        chosen = 0
+        if len(forms) > 1:
+            chosen = _clearly_best([decision_costs(task, m, val, self.solver) for m, _ in first])
+        self.outcomes_ = forms[chosen]
+        rest = [self._fit_one(task, train, val, self.outcomes_, i) for i in range(1, self.members)]
+        fits = [first[chosen], *rest]
+        self.model_ = Members([model for model, _ in fits]).eval()
+        self.history_ = [history for _, history in fits]
 
     def _fit_one(
         self, task: Task, train: Dataset, val: Dataset, form: Outcomes, member: int
@@ -163,9 +172,10 @@ class DF2(ScenarioMethod):
         x, y = (v if scale is None else v / scale.view(-1, *(1,) * (v.ndim - 1))
                 for v in (train.x, train.y))  # fmt: skip
         encoder = (self.encoder or by_shape(tuple(x.shape[1:])))()
-        points = min(self.points, len(y))
+        shared = isinstance(form, Absolute)
+        points = min(self.points or (500 if shared else 200), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
-        y_scaler = Standardise(y)
+        y_scaler = Standardise(y if self.standardise else _unit(y))
         labels = y_scaler(y[start])
         values: Values | AnchoredValues
         if isinstance(_of(form), Anchored):
@@ -173,7 +183,8 @@ class DF2(ScenarioMethod):
             values = AnchoredValues(labels, width, self.learn_values)
         else:
             values = Values(labels, self.learn_values)
-        return Attention(encoder, values, points, Standardise(x), y_scaler, level), start
+        x_scaler = Standardise(x if self.standardise else _unit(x))
+        return Attention(encoder, values, points, x_scaler, y_scaler, level), start
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Members)
@@ -193,8 +204,9 @@ class DF2(ScenarioMethod):
     def loss(self, task: Task, model: nn.Module, batch: Dataset, rng: Generator) -> Tensor:
         """The objective above on one batch, with freshly drawn actions."""
         rows = 1 if self.share_actions else len(batch)
-        a = task.feasible.sample(rows * self.actions, rng).unflatten(0, (rows, self.actions))
         g = ExpectedCost(task, model(batch.x))
+        j = self.actions or (100 if g.scenarios.shared and self.share_actions else 8)
+        a = task.feasible.sample(rows * j, rng).unflatten(0, (rows, j))
         f: Cost = task.cost
         learned: Callable[[Tensor], Tensor] = g
         if self.by_coordinate and isinstance(task, SeparableTask):
@@ -224,8 +236,24 @@ class DF2(ScenarioMethod):
         return repr(([getattr(self, name) for name in names], self.choose_epoch, form))
 
 
+def _unit(like: Tensor) -> Tensor:
+    """Two rows of mean 0 and standard deviation 1."""
+    one = torch.ones_like(like[:1])
+    return torch.cat([-one, one])
+
+
 def _of(form: Outcomes) -> Absolute | Anchored:
     return form.of if isinstance(form, WindowLevels) else form
+
+
+def _clearly_best(costs: list[Tensor]) -> int:
+    """The first, unless a later one is cheaper by more than a standard error of the difference."""
+    best = 0
+    for i in range(1, len(costs)):
+        less = costs[best] - costs[i]
+        if less.mean() > less.std() / len(less) ** 0.5:
+            best = i
+    return best
 
 
 def _spread(f: Cost, y: Tensor, a: Tensor, paid: Tensor) -> Tensor:

@@ -80,9 +80,9 @@ class Polytope(ConstraintSet):
         return a.to(self.lower.dtype)
 
     def project(self, a: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
-        """Exact (a dual active-set method), in double precision; differentiable.
+        """Exact (a dual active-set method), computed in double precision; differentiable.
 
-        About 0.2 s for 1,000 actions, 20 coordinates and 60 inequalities on one core.
+        An action costs about one move of O(d (m + d)) for each row that holds its projection.
         """
         c, basis = self._chart()
         if basis.shape[1] == 0:

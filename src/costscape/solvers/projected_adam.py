@@ -5,8 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from costscape.scenarios import ExpectedCost
 from costscape.sets import ConstraintSet, Finite
 from costscape.solvers.base import Objective, Solution, Solver, better
+
+BLOCK = 2**20  # numbers in one evaluation of f
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,8 @@ class ProjectedAdam(Solver):
     """
 
     lr: float = 0.02
-    steps: int = 500
-    starts: int = 4
+    steps: int = 200
+    starts: int = 2
     seed: int = 0
     constant_rate: bool = False
 
@@ -31,14 +34,32 @@ class ProjectedAdam(Solver):
         return None
 
     def coarse(self) -> "ProjectedAdam":
-        return ProjectedAdam(self.lr, max(1, self.steps // 10), 1, self.seed, self.constant_rate)
+        return ProjectedAdam(self.lr, max(1, self.steps // 5), 1, self.seed, self.constant_rate)
 
     def _minimise(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
+        if not isinstance(objective, ExpectedCost):
+            return self._descend(objective, feasible, batch, start)
+        # blocks of rows whose costs fit the processor's cache take a third of the time
+        values = objective.scenarios.values
+        wide = values.shape[1] * max(values[0, 0].numel(), feasible.dim)
+        rows = max(1, BLOCK // (self.starts * wide))
+        parts = []
+        for i in range(0, batch, rows):
+            block = slice(i, min(i + rows, batch))
+            given = None if start is None else start[block]
+            parts.append(self._descend(objective.rows(block), feasible, block.stop - i, given))
+        return Solution(
+            torch.cat([part.action for part in parts]), torch.cat([part.cost for part in parts])
+        )
+
+    def _descend(
+        self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
+    ) -> Solution:
         lower, upper = feasible.bounds
         rate = torch.ones_like(lower) if self.constant_rate else upper - lower
-        a = self._starts(feasible, batch, start)
+        a = self._starts(objective, feasible, start)
         m, v = torch.zeros_like(a), torch.zeros_like(a)
         best, cost = a, torch.full_like(a[..., 0], torch.inf)
         for step in range(1, self.steps + 1):
@@ -63,12 +84,18 @@ class ProjectedAdam(Solver):
         turn = torch.tensor(torch.pi * (step - 1) / self.steps)
         return 0.01 + 0.99 * float(1 + turn.cos()) / 2
 
-    def _starts(self, feasible: ConstraintSet, batch: int, start: Tensor | None) -> Tensor:
-        """The same random points for every row, so that no answer depends on its batch mates."""
-        random = self.starts if start is None else self.starts - 1
-        given = [] if start is None else [start[:, None]]
+    def _starts(
+        self, objective: Objective, feasible: ConstraintSet, start: Tensor | None
+    ) -> Tensor:
+        """The best of 16 times as many random points, the same for every row.
+
+        The same points for every row keep an answer free of its batch mates.
+        """
         device = feasible.bounds[0].device
         rng = torch.Generator(device).manual_seed(self.seed)
-        if random:
-            given.append(feasible.sample(random, rng).expand(batch, -1, -1))
-        return torch.cat(given, 1).clone()
+        tried = feasible.sample(16 * self.starts, rng)
+        with torch.no_grad():
+            cost = objective(tried[None])
+        fresh = self.starts if start is None else self.starts - 1
+        best = tried[cost.topk(fresh, largest=False).indices]
+        return best if start is None else torch.cat([start[:, None], best], 1)
