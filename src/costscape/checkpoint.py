@@ -49,8 +49,9 @@ class Checkpoint:
             saved: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
             mark = saved["mark"]
         except Exception as error:
+            # torch's own words go on to advise loading files that run code
             raise ValueError(
-                f"The checkpoint {self.path} cannot be read ({type(error).__name__}: {error}). "
+                f"The checkpoint {self.path} cannot be read ({type(error).__name__}). "
                 f"Delete it to start afresh, or name another file."
             ) from error
         if mark != self.mark:

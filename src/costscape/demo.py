@@ -1,5 +1,6 @@
 """The demo: bid a wind farm's energy half a day ahead, on two years of real hours."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from costscape.data import Dataset, wind_farm
 from costscape.evaluation import evaluate
 from costscape.methods import DF2, Constant, Method, NearestNeighbours
-from costscape.models import Absolute
+from costscape.models import LSTM, Absolute
 from costscape.report import cost_curve, text_table
 from costscape.tasks import SeparableTask, profit, wind_bidding
 from costscape.train import Training
@@ -24,13 +25,15 @@ def run(out: Path, seed: int = 0) -> str:
     cores.
     """
     data, task = wind_farm(), wind_bidding()
-    train = data.train[::STRIDE]
+    train, val = data.train[::STRIDE], data.val[::STRIDE]
     model = DF2(
         task,
+        encoder=partial(LSTM, hidden=64, dropout=0.3, noise=0.05),
         outcomes=Absolute(),
         points=200,
+        members=1,
         seed=seed,
-        training=Training(epochs=40, batch_size=128, patience=10),
+        training=Training(epochs=30, patience=10),
     )
     methods: dict[str, Method] = {
         "best constant bid": Constant(task),
@@ -39,7 +42,7 @@ def run(out: Path, seed: int = 0) -> str:
     }
     rows = []
     for name, method in methods.items():
-        method.fit(train.x, train.y, val=(data.val.x, data.val.y))
+        method.fit(train.x, train.y, val=(val.x, val.y))
         rows.append(_row(name, method, task, data.test))
     best = profit(task, data.test.y, data.test.y.clamp(0, 4)).mean()
     rows.append({"method": "had the wind been known", "profit": f"{best:.1f}", "regret": "0.0",
@@ -50,7 +53,7 @@ def run(out: Path, seed: int = 0) -> str:
         [
             "Wind bidding on embedded data: La Haute Borne (ENGIE, Etalab Open Licence 2.0).",
             f"Learned from {len(train):,} windows up to {_day(data.train)}, epoch chosen on "
-            f"{len(data.val):,} up to {_day(data.val)},",
+            f"{len(val):,} up to {_day(data.val)},",
             f"tested on {len(data.test):,} windows from {_day(data.test, first=True)} on. "
             f"Money per 12 hours; one unit of energy is 2.05 MWh.",
             "",
@@ -63,7 +66,7 @@ def run(out: Path, seed: int = 0) -> str:
 
 def _row(name: str, method: Method, task: SeparableTask, test: Dataset) -> dict[str, str]:
     result = evaluate(method, test.x, test.y)
-    money = profit(task, test.y, method.decide(test.x)).mean()
+    money = profit(task, test.y, torch.from_numpy(result.decisions)).mean()
     return {
         "method": name,
         "profit": f"{money:.1f}",

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from costscape.solvers import Exhaustive, Separable
 from costscape.tasks import SeparableTask, Task
 
 
+@runtime_checkable
 class Truth(Protocol):
     """Knows the law of y given x, as for made-up data: gap(x, a) = E[f(y, a)|x] - its least."""
 
@@ -39,6 +40,7 @@ class Evaluation:
     rows: int
     decide_seconds: float
     fit_seconds: float | None
+    decisions: np.ndarray = field(repr=False)
     costs: np.ndarray = field(repr=False)
     regrets: np.ndarray | None = field(repr=False)
 
@@ -63,11 +65,16 @@ def evaluate(model: Method, X: Any, Y: Any, truth: Truth | None = None) -> Evalu
             f"X and Y need the same number of rows, but have {len(x)} and {len(y)}. Each row of X "
             f"goes with the outcome that followed it."
         )
-    if y.ndim == model.task.y_dims:
+    if y.ndim == 1:
         y = y.unsqueeze(-1)
     begin = time.perf_counter()
     a = model.decide(x).reshape(len(x), -1)
     seconds = time.perf_counter() - begin
+    if tuple(y.shape[1:]) != model.y_shape_:
+        raise ValueError(
+            f"Y needs rows of shape {model.y_shape_}, as in fit, but has rows of shape "
+            f"{tuple(y.shape[1:])}. Pass the outcomes the model was fitted for."
+        )
     home = model.task.feasible.bounds[0].device
     with torch.no_grad():
         costs = model.task.cost(y.to(home), a.to(home))
@@ -81,6 +88,7 @@ def evaluate(model: Method, X: Any, Y: Any, truth: Truth | None = None) -> Evalu
         rows=len(x),
         decide_seconds=seconds,
         fit_seconds=model.fit_seconds_,
+        decisions=a.cpu().numpy(),
         costs=costs.cpu().numpy(),
         regrets=None if regrets is None else regrets.cpu().numpy(),
     )

@@ -2,14 +2,11 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Protocol
 
-
-class Show(Protocol):
-    def __call__(self, done: int, note: str) -> None: ...
+Show = Callable[[int, str], None]  # the steps done, and a note
 
 
 @contextmanager

@@ -23,7 +23,11 @@ from torch.utils.checkpoint import checkpoint
 from costscape.tasks import SeparableTask, Task
 
 Function = Callable[[Tensor, Tensor], Tensor]
-MEMORY = 2**27  # bytes one evaluation of f may take before it is split
+
+# bytes one evaluation of f may take before it is split
+CACHE = 2**23  # on a CPU, where larger temporaries cost ten times as much for each number
+GRADIENT = 2**27  # on a CPU with gradients, which a split computes twice
+GPU = 2**31
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,13 @@ class ExpectedCost:
 
     Actions (1, J, d) are shared by all x; with shared values too, f is evaluated J x S times, not
     B x J x S times, and g is one matrix product. Where one evaluation of f would take more than
-    ``memory`` bytes it is split along S, J or B, and gradients recompute each part.
+    ``memory`` bytes (None: 8 MiB on a CPU, 128 MiB with gradients, 2 GiB on a GPU) it is split
+    along S, J or B, and gradients recompute each part.
     """
 
     task: Task
     scenarios: Scenarios
-    memory: int = MEMORY
+    memory: int | None = None
 
     def __len__(self) -> int:
         return len(self.scenarios)
@@ -91,10 +96,16 @@ class ExpectedCost:
         w, y = self.scenarios.weights, self.scenarios.values
         # f makes a few temporaries as wide as the wider of its two arguments
         width = 4 * max(a.shape[-1], prod(y.shape[2:])) * a.element_size()
-        most = max(1, self.memory // width)
+        most = max(1, (self.memory or _bound(a)) // width)
         if _evaluations(a, y) <= most:
             return _weighted(f, a, w, y)
         return _split(f, a, w, y, most)
+
+
+def _bound(a: Tensor) -> int:
+    if a.is_cuda:
+        return GPU
+    return GRADIENT if torch.is_grad_enabled() else CACHE
 
 
 def _evaluations(a: Tensor, y: Tensor) -> int:
@@ -127,4 +138,7 @@ def _weighted(f: Function, a: Tensor, w: Tensor, y: Tensor) -> Tensor:
     cost = f(y.unsqueeze(1), a.unsqueeze(2))  # (1 or B, J, S, ...)
     if len(cost) == 1:
         return torch.einsum("bs,js...->bj...", w, cost[0])
-    return torch.einsum("bs,bjs...->bj...", w, cost)
+    if cost.ndim == 3:
+        return torch.einsum("bs,bjs->bj", w, cost)
+    # einsum would copy the costs to put S last, which takes longer than the sum
+    return torch.matmul(w[:, None, None], cost).squeeze(-2)

@@ -16,15 +16,16 @@ from costscape.progress import progress
 
 Loss = Callable[[Dataset, Generator], Tensor]
 Score = Callable[[nn.Module], float]
+RATE = 1e-3  # of Adam, where neither the user nor the method says otherwise; the paper's
 
 
 @dataclass(frozen=True)
 class Training:
     """How a network is fitted: Adam over shuffled batches.
 
-    With ``decay`` the rate falls from ``lr`` to 0 along a cosine over the epochs. Early stopping
-    waits ``patience`` epochs for a better validation score, which is the mean of the last
-    ``smooth`` epochs' since a single one is noisy. ``checkpoint`` names a
+    ``lr`` None leaves the rate to the method. With ``decay`` it falls to 0 along a cosine over the
+    epochs. Early stopping waits ``patience`` epochs for a better validation score, which is the
+    mean of the last ``smooth`` epochs' since a single one is noisy. ``checkpoint`` names a
     file written after every epoch; a fit that finds it goes on from there and ends with the same
     bits as an unbroken one. ``device`` None takes a GPU where there is one. ``compile`` runs the
     loss through torch.compile, which pays on long fits, and goes on without if that fails.
@@ -32,7 +33,7 @@ class Training:
 
     epochs: int = 60
     batch_size: int = 64
-    lr: float = 1e-3
+    lr: float | None = None
     weight_decay: float = 0.0
     decay: bool = True
     patience: int = 20
@@ -48,7 +49,7 @@ class Training:
                 raise ValueError(
                     f"Training needs {name} of at least 1, but got {getattr(self, name)}."
                 )
-        if not self.lr > 0:
+        if self.lr is not None and not self.lr > 0:
             raise ValueError(f"Training needs a positive lr, but got {self.lr}.")
 
     def where(self) -> torch.device:
@@ -96,9 +97,8 @@ def fit_network(
     ``recipe`` says in words what is fitted, so that a checkpoint of another fit is refused.
     """
     device = next(model.parameters()).device
-    optimiser = torch.optim.Adam(
-        model.parameters(), lr=training.lr, weight_decay=training.weight_decay
-    )
+    lr = training.lr or RATE
+    optimiser = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=training.weight_decay)
     shuffle, draw = Generator().manual_seed(seed), Generator(device).manual_seed(seed)
     average = deepcopy(model) if ema else model
     history, first = History(), 0
@@ -108,6 +108,7 @@ def fit_network(
     if not training.decay:
         settings = replace(settings, epochs=1)  # a longer fit at a constant rate begins the same
     keeper = Checkpoint(training.checkpoint, repr((settings, seed, ema, recipe)), data, model)
+    ready = min(training.smooth, training.epochs) - 1  # no epoch before it can be kept
     devices = [device] if device.type == "cuda" else []
     with (
         torch.random.fork_rng(devices),
@@ -123,11 +124,11 @@ def fit_network(
             _set_rng(device, saved["rng"])
             history, first, best = History(**saved["history"]), saved["epoch"] + 1, saved["best"]
         for epoch in range(first, training.epochs):
-            if score and epoch - history.best_epoch > training.patience:
+            if score and epoch - max(history.best_epoch, ready) > training.patience:
                 break
             if training.decay:
                 for group in optimiser.param_groups:
-                    group["lr"] = training.lr * (1 + cos(pi * epoch / training.epochs)) / 2
+                    group["lr"] = lr * (1 + cos(pi * epoch / training.epochs)) / 2
             model.train()
             total = torch.zeros((), device=device)
             for batch in data.batches(training.batch_size, shuffle):
@@ -157,7 +158,9 @@ def fit_network(
                 best=best,
             )
             note = f"loss {history.losses[-1]:.4g}"
-            show(epoch + 1, note + (f"  validation cost {history.best:.5g}" if score else ""))
+            show(
+                epoch + 1, note + (f"  validation cost {history.scores[-1]:.5g}" if score else "")
+            )
     model.load_state_dict(best)
     model.eval()
     return history
@@ -198,17 +201,19 @@ def _set_rng(device: torch.device, state: Tensor) -> None:
 
 def _compiled(loss: Loss) -> Loss:
     """torch.compile(loss), or loss itself from the first call that cannot be compiled."""
-    fast: list[Loss] = [torch.compile(loss, dynamic=True)]
+    fast: Loss | None = None
 
     def step(batch: Dataset, rng: Generator) -> Tensor:
+        nonlocal fast
         state = rng.get_state()
         try:
-            return fast[0](batch, rng)
+            fast = fast or torch.compile(loss, dynamic=True)
+            return fast(batch, rng)
         except Exception as error:
-            if fast[0] is loss:
+            if fast is loss:
                 raise
             warnings.warn(f"torch.compile failed, going on without it: {error}", stacklevel=2)
-            fast[0] = loss
+            fast = loss
             rng.set_state(state)
             return loss(batch, rng)
 

@@ -76,6 +76,7 @@ class Method(ABC):
         else:
             train, held = data, self._validation(val, data)
         _check_task(self.task, train.y, self.seed)
+        self.model_ = None  # a fit that is broken off leaves no model of other shapes behind
         self.x_shape_, self.y_shape_ = tuple(x.shape[1:]), tuple(data.y.shape[1:])
         self.flat_, self.columns_ = flat, columns
         begin = time.perf_counter()
@@ -138,10 +139,10 @@ class Method(ABC):
         return self.task_
 
     def _blank(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Stand-ins of the shapes seen in fit, to build an empty model on."""
+        """Stand-ins of the shapes seen in fit, to build an empty model on; ones have a level."""
         like = self.task.feasible.bounds[0]
         x_shape = self.x_shape_ or ()
-        return like.new_zeros(rows, *x_shape), like.new_zeros(rows, *self.y_shape_)
+        return like.new_ones(rows, *x_shape), like.new_ones(rows, *self.y_shape_)
 
     def _validation(self, val: tuple[Any, Any], data: Dataset) -> Dataset:
         if not (isinstance(val, Sequence) and len(val) == 2):
@@ -162,6 +163,8 @@ class Method(ABC):
     def _read(self, X: Any) -> tuple[Tensor, Form]:
         self._fitted()
         x, form = read(X, "X", self.task.feasible.bounds[0].dtype)
+        if x.ndim == 1 and self.x_shape_ == (1,):
+            x = x.unsqueeze(-1)
         if tuple(x.shape[1:]) != self.x_shape_:
             raise ValueError(
                 f"X needs rows of shape {self.x_shape_}, as in fit, but has rows of shape "
@@ -291,8 +294,16 @@ def _check_task(task: Task, y: Tensor, seed: int) -> None:
         )
     a = task.feasible.sample(4, torch.Generator(lower.device).manual_seed(seed))
     some = y[:: max(1, len(y) // 64)].to(lower)
-    with torch.no_grad():
-        cost = task.cost(some.unsqueeze(1), a)
+    try:
+        with torch.no_grad():
+            cost = task.cost(some.unsqueeze(1), a)
+    except (RuntimeError, IndexError) as error:
+        raise ValueError(
+            f"cost(y, a) must take y {(len(some), 1, *some.shape[1:])} and a {tuple(a.shape)}, "
+            f"whose leading axes broadcast, but failed: {error}. An outcome of Y has shape "
+            f"{tuple(some.shape[1:])}, an action {task.feasible.dim} numbers; they need not be "
+            f"alike, but the cost must be written for both."
+        ) from error
     if not cost.isfinite().all():
         i, j = (int(k) for k in (~cost.isfinite()).nonzero()[0])
         raise ValueError(

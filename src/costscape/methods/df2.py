@@ -8,7 +8,7 @@ Kong, Mu, Du et al., DF2: Distribution-Free Decision-Focused Learning, UAI 2025.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import torch
@@ -34,7 +34,10 @@ from costscape.scenarios import ExpectedCost, Scenarios, union
 from costscape.solvers import Solver
 from costscape.tasks import SeparableTask, Task
 from costscape.tasks.base import Cost
+from costscape.train import RATE as PAPER_RATE
 from costscape.train import History, Training, fit_network
+
+RATE = 5e-4  # half the paper's: of rates tried, the best on validation with averaged weights
 
 
 class Members(nn.Module):
@@ -88,6 +91,16 @@ class DF2(ScenarioMethod):
     choose_epoch: bool = True
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("points", "actions", "members"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"DF2 needs {name} of at least 1, but got {value}.")
+        if self.ema is not None and not 0 < self.ema < 1:
+            raise ValueError(
+                f"DF2 needs ema between 0 and 1, or None for no averaging, but got {self.ema}."
+            )
+
     @staticmethod
     def as_in_paper(
         task: Task,
@@ -105,6 +118,7 @@ class DF2(ScenarioMethod):
         The letter of the paper has ``share_actions=False``, which is unbiased too and takes about
         a hundred times as long.
         """
+        given = training or Training(epochs=50)
         return DF2(
             task,
             encoder=encoder,
@@ -119,7 +133,7 @@ class DF2(ScenarioMethod):
             standardise=False,
             choose_epoch=False,
             seed=seed,
-            training=replace(training or Training(epochs=50), decay=False),
+            training=replace(given, lr=given.lr or PAPER_RATE, decay=False),
         )
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
@@ -149,8 +163,9 @@ class DF2(ScenarioMethod):
         model = model.to(train.x.device, train.x.dtype)
         name = f"{type(form).__name__.lower()}-{member}"
         training = self._named(name)
+        recipe = self._recipe(form, model, train, val)
         if isinstance(anchored := _of(form), Anchored):
-            _fit_anchor(model, train, start, anchored, training, seed)
+            _fit_anchor(model, train, start, anchored, training, seed, recipe)
         score = validation_cost(task, val, self.solver) if self.choose_epoch else None
         history = fit_network(
             model,
@@ -161,7 +176,7 @@ class DF2(ScenarioMethod):
             score=score,
             ema=self.ema,
             title=f"DF2 {name}",
-            recipe=self._recipe(form),
+            recipe=recipe,
         )
         return model, history
 
@@ -199,7 +214,8 @@ class DF2(ScenarioMethod):
             form = store.from_json(facts["outcomes"])
         self.outcomes_ = form
         blank = [Dataset(*self._blank(points)) for points in facts["points"]]
-        return Members([self._network(data, form)[0] for data in blank])
+        with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
+            return Members([self._network(data, form)[0] for data in blank])
 
     def loss(self, task: Task, model: nn.Module, batch: Dataset, rng: Generator) -> Tensor:
         """The objective above on one batch, with freshly drawn actions."""
@@ -218,22 +234,28 @@ class DF2(ScenarioMethod):
         return residual.square().mean()
 
     def _named(self, name: str) -> Training:
-        """One checkpoint file for each network of the fit."""
+        """One checkpoint file for each network of the fit; DF2's own rate unless one is given."""
         path = self.training.checkpoint
-        return (
-            self.training if path is None else replace(self.training, checkpoint=f"{path}.{name}")
+        return replace(
+            self.training,
+            lr=self.training.lr or RATE,
+            checkpoint=None if path is None else f"{path}.{name}",
         )
 
-    def _recipe(self, form: Outcomes) -> str:
-        names = (
-            "points",
-            "actions",
-            "share_actions",
-            "learn_values",
-            "weighting",
-            "by_coordinate",
-        )
-        return repr(([getattr(self, name) for name in names], self.choose_epoch, form))
+    def _recipe(self, form: Outcomes, model: nn.Module, train: Dataset, val: Dataset) -> str:
+        """What two fits must share for one to go on from the other's checkpoint.
+
+        The task is code: some of its costs stand for it, to digits that all machines agree on.
+        """
+        own = {"task", "outcomes", "members", "training", "seed"}
+        kept = [store.to_json(getattr(self, f.name)) for f in fields(self) if f.name not in own]
+        lower = self.task.feasible.bounds[0]
+        a = self.task.feasible.sample(4, Generator(lower.device).manual_seed(self.seed))
+        numbers = [val.x.double().mean(), val.y.double().mean()]
+        with torch.no_grad():
+            numbers += [*self.task.cost(train.y[:16, None].to(lower), a).double().mean(0)]
+        known = [f"{number:.4g}" for number in numbers]
+        return repr((kept, store.to_json(form), str(model), known))
 
 
 def _unit(like: Tensor) -> Tensor:
@@ -251,7 +273,7 @@ def _clearly_best(costs: list[Tensor]) -> int:
     best = 0
     for i in range(1, len(costs)):
         less = costs[best] - costs[i]
-        if less.mean() > less.std() / len(less) ** 0.5:
+        if len(less) > 1 and less.mean() > less.std() / len(less) ** 0.5:
             best = i
     return best
 
@@ -259,16 +281,25 @@ def _clearly_best(costs: list[Tensor]) -> int:
 def _spread(f: Cost, y: Tensor, a: Tensor, paid: Tensor) -> Tensor:
     """The standard deviation of f(., a) over the batch, and a thousandth of its mean at least.
 
+    A batch of one pair, or of equal labels, has no spread, and is measured by its mean abs(f).
     Actions of their own for each pair are priced at 16 outcomes of the batch, not at all of them.
     """
     with torch.no_grad():
         costs = paid if len(a) == 1 else f(y[:16, None, None], a)
         sd = costs.std(0, correction=0)
-        return sd.clamp(min=1e-3 * sd.mean() + 1e-30)
+        size = costs.abs().mean()
+        size = size.where(size > 0, 1.0)
+        return sd.clamp(min=1e-3 * sd.mean() + 1e-30).where(sd.mean() > 0, size)
 
 
 def _fit_anchor(
-    model: Attention, train: Dataset, start: Tensor, form: Anchored, training: Training, seed: int
+    model: Attention,
+    train: Dataset,
+    start: Tensor,
+    form: Anchored,
+    training: Training,
+    seed: int,
+    recipe: str,
 ) -> None:
     """m(x) by least squares; then the outcomes start at its residuals."""
     path = training.checkpoint
@@ -281,7 +312,7 @@ def _fit_anchor(
         replace(training, epochs=form.epochs, checkpoint=path and f"{path}.anchor"),
         seed=seed,
         title="DF2 anchor",
-        recipe=repr(form),
+        recipe=recipe,
     )
     model.eval()
     with torch.no_grad():

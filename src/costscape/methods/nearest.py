@@ -45,7 +45,7 @@ class NearestNeighbours(ScenarioMethod):
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Nearest)
-        return {"k": self.model_.k, "rows": len(self.model_.y)}
+        return {"k": int(self.model_.k), "rows": len(self.model_.y)}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         x, y = self._blank(facts["rows"])
@@ -72,9 +72,10 @@ class Nearest(nn.Module):
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         z = self.scaler(x).flatten(1)
+        # cdist multiplies matrices, which in single precision loses the distances of close rows;
         # a block of rows at a time keeps the distances (rows, n) small
-        near = [
-            torch.cdist(part, self.x).topk(self.k, largest=False).indices for part in z.split(1024)
-        ]
+        z, rows = z.double(), self.x.double()
+        near = [torch.cdist(part, rows).topk(self.k, largest=False).indices
+                for part in z.split(1024)]  # fmt: skip
         y = self.y[torch.cat(near)]
         return Scenarios(y.new_full((len(x), self.k), 1 / self.k), y)

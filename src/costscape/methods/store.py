@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,6 +37,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], header: dict[str, Any]) -> 
 
     flat = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     head = {**header, "format": FORMAT, "sha256": _digest(flat)}
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     save_file(flat, part, metadata={"costscape": json.dumps(head)})
     os.replace(part, path)
@@ -80,11 +82,14 @@ def to_json(value: Any) -> Any:
         return value
     if isinstance(value, Path):
         return str(value)
-    name = getattr(value, "__name__", type(value).__name__)
-    if isinstance(value, partial) and _KNOWN.get(value.func.__name__) is value.func:
+    if isinstance(value, np.generic):
+        return value.item()
+    code = value.func if isinstance(value, partial) else value
+    name = getattr(code, "__name__", type(code).__name__)
+    if isinstance(value, partial) and _KNOWN.get(name) is code:
         args, kwargs = [to_json(v) for v in value.args], _each(value.keywords)
         if '"custom"' not in json.dumps([args, kwargs]):
-            return {"partial": value.func.__name__, "args": args, "kwargs": kwargs}
+            return {"partial": name, "args": args, "kwargs": kwargs}
     elif is_dataclass(value) and _KNOWN.get(type(value).__name__) is type(value):
         parts = _each({f.name: getattr(value, f.name) for f in fields(value)})
         if '"custom"' not in json.dumps(parts):

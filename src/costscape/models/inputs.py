@@ -26,7 +26,7 @@ class Standardise(nn.Module):
         axes = (0, 1) if x.ndim == 3 else (0,)
         self.register_buffer("mean", x.mean(axes))
         sd = x.std(axes, correction=0)
-        self.register_buffer("scale", sd.where(sd > 1e-6 * (1 + x.abs().amax(axes)), 1.0))
+        self.register_buffer("scale", sd.where(sd > 1e-6 * x.abs().amax(axes), 1.0))
         self.mean: Tensor
         self.scale: Tensor
 

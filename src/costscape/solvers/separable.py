@@ -19,16 +19,16 @@ class Separable(Solver):
     """argmin over a Box of g(x, a) = sum_i g_i(x, a_i), each coordinate searched on its own.
 
     First g_i on an even grid, one matrix product when all x share their outcomes; then the best
-    ``basins`` local minima of the grid are refined by halving their cell until it is 2^-24 of the
+    ``basins`` local minima of the grid are refined by halving their cell until it is 2^-20 of the
     interval. Global for any f that has no dip narrower than a grid cell, exact for convex f
-    whatever the grid. Cost: grid x S + 2 x B x basins x S x log2(2^24 / grid) evaluations of f
+    whatever the grid. Cost: grid x S + 2 x B x basins x S x log2(2^20 / grid) evaluations of f
     with shared outcomes, and B times the first term without.
     """
 
     grid: int = 1025
     own_grid: int = 65  # when each x has its own outcomes
     basins: int = 3
-    halvings: int = 24
+    halvings: int = 20
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
         if not isinstance(feasible, Box):
@@ -42,7 +42,7 @@ class Separable(Solver):
         return None
 
     def coarse(self) -> "Separable":
-        return Separable(min(self.grid, 257), min(self.own_grid, 17), 1, min(self.halvings, 12))
+        return Separable(min(self.grid, 257), min(self.own_grid, 17), 1, min(self.halvings, 8))
 
     def _minimise(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None

@@ -1,0 +1,350 @@
+from math import cos, pi
+
+import pytest
+import torch
+from torch import nn
+
+from costscape.data import Dataset
+from costscape.train import Training, fit_network
+
+QUIET = {"progress": False}
+
+
+class Weight(nn.Module):
+    """One number, and every value it had when a loss was asked for."""
+
+    def __init__(self, w=0.0):
+        super().__init__()
+        self.w = nn.Parameter(torch.tensor(w))
+        self.seen = []
+
+    def falling(self, batch, rng):
+        """Of slope 1, so that Adam moves by -lr exactly."""
+        self.seen.append(self.w.item())
+        return self.w
+
+
+def rows(n=8, seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    x = torch.randn(n, 3, generator=rng)
+    return Dataset(x, x.sum(1, keepdim=True) + torch.randn(n, 1, generator=rng))
+
+
+def net(seed=0):
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Dropout(0.4), nn.Linear(5, 1))
+
+
+def noisy_loss(model):
+    """Draws from both streams: dropout's, and the generator of the sampled actions."""
+    return lambda batch, rng: (
+        (model(batch.x) - batch.y + 0.1 * torch.randn(len(batch), 1, generator=rng))
+        .square()
+        .mean()
+    )
+
+
+def fit(model, data=None, *, seed=0, score=None, ema=0.9, loss=None, recipe="", **training):
+    training = Training(**{"epochs": 6, "batch_size": 4, **QUIET, **training})
+    loss = loss or noisy_loss(model)
+    data = data or rows()
+    return fit_network(
+        model, loss, data, training, seed=seed, score=score, ema=ema, recipe=recipe
+    )
+
+
+def same(a, b):
+    return all(torch.equal(v, b.state_dict()[k]) for k, v in a.state_dict().items())
+
+
+def scripted(scores, model=None):
+    """A score that reads the script, and the weights it read it for."""
+    script, weights = iter(scores), []
+
+    def score(now):
+        weights.append([p.detach().clone() for p in now.parameters()])
+        return next(script)
+
+    return score, weights
+
+
+# ---- settings
+
+
+@pytest.mark.parametrize("name", ["epochs", "batch_size", "patience", "smooth"])
+def test_a_count_below_one_is_refused(name):
+    with pytest.raises(ValueError, match=f"Training needs {name} of at least 1, but got 0"):
+        Training(**{name: 0})
+
+
+@pytest.mark.parametrize("lr", [0.0, -1.0, float("nan")])
+def test_a_rate_that_is_not_positive_is_refused(lr):
+    with pytest.raises(ValueError, match="Training needs a positive lr"):
+        Training(lr=lr)
+
+
+def test_device_none_is_where_torch_can_run_and_a_name_is_taken_as_given():
+    assert Training().where().type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert Training(device="meta").where().type == "meta"
+
+
+# ---- the loop
+
+
+def test_the_rate_falls_along_a_cosine():
+    model = Weight()
+    fit(model, loss=model.falling, ema=None, batch_size=8, epochs=7, lr=0.1)
+    seen = [*model.seen, model.w.item()]
+    moved = [a - b for a, b in zip(seen, seen[1:], strict=False)]
+    assert moved == pytest.approx([0.1 * (1 + cos(pi * e / 7)) / 2 for e in range(7)], abs=1e-6)
+
+
+def test_without_decay_the_rate_stays():
+    model = Weight()
+    fit(model, loss=model.falling, ema=None, batch_size=8, epochs=5, lr=0.1, decay=False)
+    assert [*model.seen, model.w.item()] == pytest.approx([-0.1 * e for e in range(6)], abs=1e-6)
+
+
+def test_the_moving_average_is_that_computed_by_hand():
+    model = Weight(1.0)
+    score, averages = scripted([0.0] * 5)
+    fit(model, loss=model.falling, score=score, ema=0.7, batch_size=8, epochs=5, lr=0.1)
+    average = model.seen[0]
+    for now, (got,) in zip(model.seen[1:], averages, strict=False):
+        average = 0.7 * average + 0.3 * now
+        assert got.item() == pytest.approx(average, abs=1e-6)
+
+
+def test_the_moving_average_takes_buffers_as_they_are():
+    model = nn.Sequential(nn.Linear(3, 1), nn.BatchNorm1d(1))
+    seen = []
+    fit(model, ema=0.9, score=lambda m: seen.append(m[1].running_mean.clone()) or 0.0, smooth=1,
+        loss=lambda b, rng: model(b.x).square().mean() + model[1].running_mean.sum() * 0)  # fmt: skip
+    assert not torch.equal(seen[0], torch.zeros(1))
+
+
+def test_every_pair_is_seen_once_an_epoch_and_the_loss_is_its_mean():
+    data, seen = rows(10), []
+    model = Weight()
+
+    def loss(batch, rng):
+        seen.append(batch.x)
+        return batch.y.mean() + 0 * model.w
+
+    history = fit(model, data, loss=loss, ema=None, epochs=2, batch_size=4)
+    assert [len(x) for x in seen] == [4, 4, 2, 4, 4, 2]
+    for epoch in (torch.cat(seen[:3]), torch.cat(seen[3:])):
+        assert torch.equal(epoch.sort(0).values, data.x.sort(0).values)
+    assert history.losses == pytest.approx([data.y.mean().item()] * 2, abs=1e-6)
+
+
+def test_without_a_score_the_last_epoch_is_kept():
+    model = Weight()
+    history = fit(model, loss=model.falling, ema=None, batch_size=8, lr=0.1, decay=False)
+    assert model.w.item() == pytest.approx(-0.6, abs=1e-6)
+    assert (history.best_epoch, history.scores) == (5, [])
+
+
+@pytest.mark.parametrize(
+    ("smooth", "scores", "best"),
+    [
+        (1, [5, 1, 4, 4, 4, 9], 1),
+        (3, [5, 1, 4, 4, 4, 9], 3),  # means of three: 10/3, 3, 4, 17/3
+        (3, [0, 9, 9, 2, 2, 2], 5),  # the 0 alone is a fluke
+        (9, [5, 4, 3, 2, 1, 0], 5),  # longer than the fit: all of it
+        (1, [2, 2, 2, 2, 2, 2], 0),  # of equals the first
+    ],
+)
+def test_the_best_smoothed_epoch_is_kept(smooth, scores, best):
+    model = Weight()
+    score, weights = scripted(scores)
+    history = fit(model, loss=model.falling, score=score, ema=None, smooth=smooth, lr=0.1)
+    assert history.best_epoch == best
+    assert history.scores == scores
+    assert model.w.item() == weights[best][0].item()
+    assert len({w[0].item() for w in weights}) == 6
+
+
+def test_a_fit_stops_after_patience_epochs_without_a_better_score():
+    model = Weight()
+    score, weights = scripted([3, 2, 5, 5, 5, 1])
+    history = fit(model, loss=model.falling, score=score, ema=None, smooth=1, patience=2)
+    assert history.scores == [3, 2, 5, 5]
+    assert model.w.item() == weights[1][0].item()
+
+
+@pytest.mark.parametrize("patience", [1, 2, 3])
+def test_patience_shorter_than_smooth_still_keeps_a_trained_epoch(patience):
+    model = Weight()
+    score, weights = scripted([6, 5, 4, 3, 2, 1])
+    history = fit(model, loss=model.falling, score=score, ema=None, smooth=5, patience=patience)
+    assert history.best_epoch == 5
+    assert model.w.item() == weights[5][0].item() != 0
+
+
+def test_the_model_is_left_ready_to_answer():
+    model = net()
+    fit(model)
+    assert not model.training
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite_is_refused_in_words(bad):
+    model = Weight()
+    with pytest.raises(RuntimeError, match=rf"loss became {bad} in epoch 0\. Lower the learning"):
+        fit(model, loss=lambda b, rng: model.w * 0 + bad)
+
+
+# ---- randomness
+
+
+def test_same_seed_same_bits_other_seed_other_bits():
+    a, b, c = net(), net(), net()
+    losses = [fit(m, seed=s).losses for m, s in ((a, 3), (b, 3), (c, 4))]
+    assert same(a, b)
+    assert losses[0] == losses[1]
+    assert not same(a, c)
+
+
+def test_the_global_stream_is_neither_read_nor_moved():
+    a, b = net(), net()
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    fit(a)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    fit(b)
+    assert same(a, b)
+
+
+# ---- checkpoints
+
+
+class Killed(Exception):
+    pass
+
+
+def dying(loss, steps, error=Killed):
+    """The loss, until it has been asked ``steps`` times."""
+    left = [steps]
+
+    def until(batch, rng):
+        left[0] -= 1
+        if left[0] < 0:
+            raise error
+        return loss(batch, rng)
+
+    return until
+
+
+@pytest.mark.parametrize("steps", [2, 3, 7, 11])  # two steps an epoch: between and inside epochs
+@pytest.mark.parametrize("error", [Killed, KeyboardInterrupt])
+def test_a_broken_and_resumed_fit_ends_bit_equal_to_an_unbroken_one(tmp_path, steps, error):
+    scores = [3.0, 2.0, 4.0, 1.0, 1.5, 1.2]
+    whole, broken, resumed = net(0), net(0), net(99)
+    first = fit(whole, score=scripted(scores)[0], smooth=2)
+    path = tmp_path / "fit.ckpt"
+    with pytest.raises(error):
+        fit(broken, score=scripted(scores)[0], smooth=2, checkpoint=path,
+            loss=dying(noisy_loss(broken), steps, error))  # fmt: skip
+    second = fit(resumed, score=scripted(scores[steps // 2 :])[0], smooth=2, checkpoint=path)
+    assert second == first
+    assert same(whole, resumed)
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_finished_fit_is_taken_from_its_checkpoint(tmp_path):
+    a, b = net(0), net(1)
+    fit(a, checkpoint=tmp_path / "c")
+    fit(b, checkpoint=tmp_path / "c", loss=dying(noisy_loss(b), 0))
+    assert same(a, b)
+
+
+def test_a_fit_that_stopped_early_does_not_go_on_when_taken_up_again(tmp_path):
+    scores = [1.0, 2.0, 3.0]
+    a, b = net(0), net(1)
+    told = {"smooth": 1, "patience": 2, "checkpoint": tmp_path / "c"}
+    fit(a, score=scripted(scores)[0], **told)
+    fit(b, score=scripted([])[0], **told)
+    assert same(a, b)
+
+
+def test_at_a_constant_rate_a_finished_fit_can_be_made_longer(tmp_path):
+    whole, grown = net(0), net(0)
+    fit(whole, epochs=6, decay=False)
+    fit(grown, epochs=4, decay=False, checkpoint=tmp_path / "c")
+    fit(grown, epochs=6, decay=False, checkpoint=str(tmp_path / "c"))
+    assert same(whole, grown)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 1},
+        {"data": rows(seed=1)},
+        {"lr": 0.1},
+        {"epochs": 7},
+        {"ema": 0.8},
+        {"recipe": "another"},
+        {"batch_size": 3},
+        {"weight_decay": 0.1},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_the_checkpoint_of_another_fit_is_refused(tmp_path, other):
+    fit(net(), checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="belongs to a fit with other data, settings or seed"):
+        fit(net(), **{"checkpoint": tmp_path / "c", **other})
+
+
+def test_the_checkpoint_of_another_network_is_refused(tmp_path):
+    fit(net(), checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="belongs to a fit with other"):
+        fit(nn.Linear(3, 1), checkpoint=tmp_path / "c")
+
+
+# ---- torch.compile
+
+
+def refuse(loss, **options):
+    raise RuntimeError("no compiler here")
+
+
+def break_when_called(loss, **options):
+    def compiled(batch, rng):
+        torch.randn(3, generator=rng)  # what it drew before it broke must not count
+        raise RuntimeError("no compiler here")
+
+    return compiled
+
+
+@pytest.mark.parametrize("broken", [refuse, break_when_called])
+def test_a_loss_that_cannot_be_compiled_runs_as_it_is_with_one_warning(monkeypatch, broken):
+    eager, fallen = net(), net()
+    fit(eager)
+    monkeypatch.setattr(torch, "compile", broken)
+    with pytest.warns(UserWarning, match="torch.compile failed, .*no compiler here") as told:
+        fit(fallen, compile=True)
+    assert len(told) == 1
+    assert same(eager, fallen)
+
+
+def test_a_loss_that_can_be_compiled_is(monkeypatch):
+    calls = []
+
+    def fake(loss, **options):
+        return lambda batch, rng: calls.append(1) or loss(batch, rng)
+
+    monkeypatch.setattr(torch, "compile", fake)
+    eager, compiled = net(), net()
+    fit(eager)
+    fit(compiled, compile=True)
+    assert len(calls) == 12
+    assert same(eager, compiled)
+
+
+def test_an_error_of_the_loss_itself_is_not_taken_for_one_of_the_compiler(monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda loss, **options: loss)
+    with pytest.raises(Killed):
+        fit(net(), compile=True, loss=dying(None, 0))
