@@ -9,10 +9,10 @@ demo: $(STAMP)  ## bid for a wind farm on embedded data
 	$(BIN)/costscape demo
 
 test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 quick: $(STAMP)  ## the tests that take seconds
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 check: $(STAMP)  ## format, lint, types, import layers
 	$(BIN)/ruff format --check .

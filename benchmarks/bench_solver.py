@@ -1,8 +1,8 @@
 """How much faster is the exact separable solver than 500 steps of projected Adam, at what g?
 
 1,000 instances, half of them convex and half not, S = 200 shared outcomes, two variables. One
-thread, both in one process, the least of three repeats for the exact one. "worse" counts the instances on which the exact solver's g is above
-Adam's by more than 1e-5 of its size.
+thread, both in one process, the least of three repeats for the exact one. "worse" counts the
+instances on which the exact solver's g is above Adam's by more than 1e-5 of its size.
 
 python benchmarks/bench_solver.py
 """

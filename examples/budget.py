@@ -49,15 +49,16 @@ def main():
 
     x, y = weeks(50, seed=1)
     g = model.surface(x)
-    exact = cs.Convex().minimise(g, feasible, len(x)).cost
-    print(f"{'solver':14}  {'g(x, a)':>8}  {'over exact':>10}  {'seconds':>7}  {'cost paid':>9}")
+    answers = []
     for solver in (cs.Convex(), cs.MirrorDescent(), cs.ProjectedAdam()):
         begin = time.perf_counter()
         found = solver.minimise(g, feasible, len(x))
-        seconds = time.perf_counter() - begin
-        over = float((found.cost - exact).mean())
-        paid = float(cost(y, found.action).mean())
-        name = type(solver).__name__
+        answers.append((type(solver).__name__, found, time.perf_counter() - begin))
+    exact = answers[0][1].cost
+
+    print(f"{'solver':14}  {'g(x, a)':>8}  {'over exact':>10}  {'seconds':>7}  {'cost paid':>9}")
+    for name, found, seconds in answers:
+        over, paid = float((found.cost - exact).mean()), float(cost(y, found.action).mean())
         print(f"{name:14}  {found.cost.mean():8.4f}  {over:10.5f}  {seconds:7.2f}  {paid:9.4f}")
 
 

@@ -43,9 +43,11 @@ def test_a_write_that_fails_leaves_the_last_epoch_whole(tmp_path, monkeypatch):
         path.write_bytes(b"half")
         raise OSError("disk full")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="disk full"):
+    last = keeper(tmp_path / "c")
+    with monkeypatch.context() as patch:
         patch.setattr(torch, "save", half)
-        keeper(tmp_path / "c").save(epoch=4)
+        with pytest.raises(OSError, match="disk full"):
+            last.save(epoch=4)
     assert keeper(tmp_path / "c").load()["epoch"] == 3
 
 

@@ -37,6 +37,7 @@ def test_costs_are_f_at_the_decisions_by_hand():
     model = NearestNeighbours(newsvendor(), k=3).fit(X, Y)
     result = evaluate(model, X, Y)
     expected = by_hand(Y, model.decide(X))
+    assert np.allclose(result.decisions, model.decide(X), atol=1e-6)
     assert np.allclose(result.costs, expected, atol=1e-5)
     assert result.cost == pytest.approx(expected.mean(), rel=1e-5)
     assert result.standard_error == pytest.approx(expected.std() / 30**0.5, rel=1e-4)
@@ -112,25 +113,15 @@ def test_the_gap_is_the_truths(task):
     assert evaluate(model, test.x, test.y).gap is None
 
 
-class Oracle:
-    """Decides as the truth does."""
-
-    def __init__(self, model, truth):
-        self.__dict__.update(vars(model), truth=truth)
-        self.y_shape_, self.fit_seconds_ = model.y_shape_, None
-
-    def decide(self, x):
-        return self.truth.best(x)[0].to(x.dtype)
-
-
 def test_the_gap_of_the_best_decisions_is_zero():
-    task, made = synthetic_convex(), three_gaussians(n=200)
-    train, test = made.splits.train, made.splits.test
+    task, made = synthetic_convex().double(), three_gaussians(n=200)
+    x, y = made.splits.test.x[:1], made.splits.test.y[:1]
     truth = MixtureTruth(task, made.maps)
-    x = test.x
-    assert float(truth.gap(x, truth.best(x)[0]).abs().max()) < 1e-12
-    constant = Constant(task).fit(train.x, train.y)
-    assert evaluate(constant, x, test.y, truth).gap > 0
+    model = Constant(task).fit(x, y, val=(x, y))
+    model.model_.action.copy_(truth.best(x.double())[0][0])
+    assert evaluate(model, x.double(), y, truth).gap == pytest.approx(0, abs=1e-12)
+    model.model_.action.add_(0.1)
+    assert evaluate(model, x.double(), y, truth).gap > 1e-3
 
 
 # ---- forms and words

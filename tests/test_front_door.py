@@ -157,7 +157,7 @@ def test_without_val_the_last_fifth_chooses_the_epoch():
 
 def test_val_may_come_in_another_form_than_x_and_y():
     one = small().fit(X[:48], Y[:48], val=(X[48:], Y[48:]))
-    two = small().fit(X[:48], Y[:48], val=[pd.DataFrame(X[48:]), torch.tensor(Y[48:])])
+    two = small().fit(X[:48], Y[:48], val=(pd.DataFrame(X[48:]), torch.tensor(Y[48:])))
     assert np.array_equal(one.decide(X), two.decide(X))
 
 
@@ -227,18 +227,20 @@ def test_a_decision_does_not_depend_on_its_neighbours(fitted):
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.mark.parametrize("name", ["costscape", "costscape.cli"])
 def test_importing_is_light(name):
-    heavy = "torch numpy scipy sklearn pandas matplotlib cvxpy".split()
+    heavy = ["torch", "numpy", "scipy", "sklearn", "pandas", "matplotlib", "cvxpy"]
     done = run(f"import {name}, sys; print(sorted(set({heavy}) & set(sys.modules)))")
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
 def test_the_methods_leave_optional_packages_alone():
-    optional = "pandas matplotlib cvxpy rich typer".split()
+    optional = ["pandas", "matplotlib", "cvxpy", "rich", "typer"]
     done = run(f"from costscape import *; import sys; print(set({optional}) & set(sys.modules))")
     assert (done.stdout.strip(), done.stderr) == ("set()", "")
 

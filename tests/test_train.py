@@ -1,3 +1,4 @@
+from itertools import pairwise
 from math import cos, pi
 
 import pytest
@@ -49,9 +50,7 @@ def fit(model, data=None, *, seed=0, score=None, ema=0.9, loss=None, recipe="", 
     training = Training(**{"epochs": 6, "batch_size": 4, **QUIET, **training})
     loss = loss or noisy_loss(model)
     data = data or rows()
-    return fit_network(
-        model, loss, data, training, seed=seed, score=score, ema=ema, recipe=recipe
-    )
+    return fit_network(model, loss, data, training, seed=seed, score=score, ema=ema, recipe=recipe)
 
 
 def same(a, b):
@@ -96,8 +95,14 @@ def test_the_rate_falls_along_a_cosine():
     model = Weight()
     fit(model, loss=model.falling, ema=None, batch_size=8, epochs=7, lr=0.1)
     seen = [*model.seen, model.w.item()]
-    moved = [a - b for a, b in zip(seen, seen[1:], strict=False)]
+    moved = [a - b for a, b in pairwise(seen)]
     assert moved == pytest.approx([0.1 * (1 + cos(pi * e / 7)) / 2 for e in range(7)], abs=1e-6)
+
+
+def test_the_rate_is_the_papers_where_none_is_given():
+    model = Weight()
+    fit(model, loss=model.falling, ema=None, batch_size=8, epochs=1)
+    assert model.w.item() == pytest.approx(-1e-3, abs=1e-8)
 
 
 def test_without_decay_the_rate_stays():
@@ -118,10 +123,15 @@ def test_the_moving_average_is_that_computed_by_hand():
 
 def test_the_moving_average_takes_buffers_as_they_are():
     model = nn.Sequential(nn.Linear(3, 1), nn.BatchNorm1d(1))
-    seen = []
-    fit(model, ema=0.9, score=lambda m: seen.append(m[1].running_mean.clone()) or 0.0, smooth=1,
-        loss=lambda b, rng: model(b.x).square().mean() + model[1].running_mean.sum() * 0)  # fmt: skip
-    assert not torch.equal(seen[0], torch.zeros(1))
+    pairs = []
+
+    def score(average):
+        pairs.append((average[1].running_mean.clone(), model[1].running_mean.clone()))
+        return 0.0
+
+    fit(model, ema=0.9, score=score, loss=lambda batch, rng: model(batch.x).square().mean())
+    assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
+    assert not torch.equal(pairs[0][0], torch.zeros(1))
 
 
 def test_every_pair_is_seen_once_an_epoch_and_the_loss_is_its_mean():

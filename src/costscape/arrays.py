@@ -106,7 +106,8 @@ def read(
             f"Look at how it was selected."
         )
     dtype = dtype or torch.get_default_dtype()
-    tensor = source.to(device, dtype, copy=True)
+    # a frame's numbers lie column by column, and sums in another order end in other bits
+    tensor = source.to(device, dtype, copy=True, memory_format=torch.contiguous_format)
     if not tensor.isfinite().all():
         bad = (~tensor.isfinite()).nonzero()
         at = tuple(bad[0].tolist())

@@ -43,7 +43,9 @@ def tiny():
     """tiny(task, ...): a DF2 that fits in the blink of an eye, and badly."""
 
     def make(task, training=None, **settings):
-        training = Training(**{"epochs": 2, "batch_size": 32, "progress": False, **(training or {})})
+        training = Training(
+            **{"epochs": 2, "batch_size": 32, "progress": False, **(training or {})}
+        )
         small = {"encoder": partial(MLP, 2, hidden=8), "points": 16, "members": 1}
         return DF2(task, **{**small, "training": training, **settings})
 

@@ -59,7 +59,7 @@ def test_a_hole_in_a_frame_is_named_by_its_labels(model):
 
 
 def test_a_hole_is_refused_at_decide_too(fitted):
-    with pytest.raises(ValueError, match="X needs .* row 1, column 0 holds nan"):
+    with pytest.raises(ValueError, match=r"X needs .* row 1, column 0 holds nan"):
         fitted.decide(spoilt(X, (1, 0), np.nan))
 
 
@@ -155,7 +155,11 @@ def test_outcomes_with_other_axes_than_the_task_says_are_refused(shape, y_dims, 
         (lambda y, a: 1.0, TypeError, "must return a torch tensor, but returned float"),
         (lambda y, a: None, TypeError, "must return a torch tensor, but returned NoneType"),
         (lambda y, a: squares(y, a) / 0, ValueError, r"must be finite .* is inf at y = \["),
-        (lambda y, a: ((y - a).sum(-1) - 9).log(), ValueError, "is nan at .* Guard divisions, log"),
+        (
+            lambda y, a: ((y - a).sum(-1) - 9).log(),
+            ValueError,
+            "is nan at .* Guard divisions, log",
+        ),
     ],
 )
 def test_a_cost_that_cannot_be_paid_is_refused_before_the_fit(cost, error, said):

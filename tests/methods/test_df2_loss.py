@@ -24,7 +24,12 @@ def world(newsvendor, demand, tiny):
         task.f_terms = task.f.terms = squares
         x, y = demand(60, dim)
         method = tiny(task, outcomes=form or Absolute(), actions=J, **settings).fit(x, y)
-        return method, task, method.model_.members[0], Dataset(x[:rows].double(), y[:rows].double())
+        return (
+            method,
+            task,
+            method.model_.members[0],
+            Dataset(x[:rows].double(), y[:rows].double()),
+        )
 
     return make
 

@@ -8,7 +8,12 @@ from costscape.methods import df2
 from costscape.models import AnchoredValues, Values
 from costscape.scenarios import ExpectedCost
 
-FORMS = [Absolute(), Anchored(epochs=2), WindowLevels(Anchored(epochs=2)), WindowLevels(Absolute())]
+FORMS = [
+    Absolute(),
+    Anchored(epochs=2),
+    WindowLevels(Anchored(epochs=2)),
+    WindowLevels(Absolute()),
+]
 
 
 def name(form):
@@ -142,8 +147,23 @@ def test_as_in_paper_is_the_papers_setting(newsvendor):
         "choose_epoch": False,
         "seed": 0,
     }
-    assert DF2.as_in_paper(newsvendor()).training == Training(epochs=50, decay=False)
+    plain = Training(epochs=50, lr=1e-3, decay=False)
+    assert DF2.as_in_paper(newsvendor()).training == plain
     assert not DF2.as_in_paper(newsvendor(), share_actions=False).share_actions
+
+
+@pytest.mark.parametrize(("told", "rate"), [({}, df2.RATE), ({"lr": 0.5}, 0.5)])
+def test_df2_has_a_rate_of_its_own_unless_one_is_given(
+    newsvendor, demand, tiny, monkeypatch, told, rate
+):
+    rates = []
+    real = torch.optim.Adam
+    monkeypatch.setattr(
+        torch.optim, "Adam", lambda p, lr, weight_decay: rates.append(lr) or real(p, lr)
+    )
+    x, y = demand(20)
+    tiny(newsvendor(), {"epochs": 1, **told}, outcomes=Anchored(epochs=1)).fit(x, y)
+    assert rates == [rate, rate]
 
 
 def test_as_in_paper_keeps_the_last_epoch(newsvendor, demand):

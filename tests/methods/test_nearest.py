@@ -16,7 +16,9 @@ def test_the_scenarios_are_the_labels_of_the_rows_sklearn_finds():
     x = torch.randn(120, 3, generator=rng, dtype=torch.float64) * torch.tensor([1.0, 100.0, 0.01])
     y = torch.rand(120, 2, generator=rng, dtype=torch.float64)
     new = torch.randn(15, 3, generator=rng, dtype=torch.float64) * torch.tensor([1.0, 100.0, 0.01])
-    model = NearestNeighbours(squares(2).double(), k=7).fit(x[:100], y[:100], val=(x[100:], y[100:]))
+    model = NearestNeighbours(squares(2).double(), k=7).fit(
+        x[:100], y[:100], val=(x[100:], y[100:])
+    )
     scaler = StandardScaler().fit(x[:100])
     found = Sklearn(n_neighbors=7).fit(scaler.transform(x[:100]))
     near = found.kneighbors(scaler.transform(new), return_distance=False)

@@ -34,7 +34,9 @@ def test_anchored_values_are_m_plus_r_v_by_hand():
 def test_the_scale_of_anchored_values_starts_at_one():
     y, code = torch.randn(5, 3), torch.randn(4, 2)
     values = AnchoredValues(y, width=2, learn=True)
-    assert torch.allclose(values(code) - values.anchor(code)[:, None], y.expand(4, 5, 3), atol=1e-6)
+    assert torch.allclose(
+        values(code) - values.anchor(code)[:, None], y.expand(4, 5, 3), atol=1e-6
+    )
 
 
 def test_start_replaces_the_values():

@@ -4,7 +4,8 @@
 
 with s(a) = 1 in the paper and, by default here, the spread of f(., a) over the batch.
 
-Kong, Mu, Du et al., DF2: Distribution-Free Decision-Focused Learning, UAI 2025.
+Kong, Mu, Cui, Zhuang, Prakash, Dai and Zhang, DF2: Distribution-Free Decision-Focused Learning,
+UAI 2025.
 """
 
 from collections.abc import Callable

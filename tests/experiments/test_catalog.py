@@ -1,0 +1,119 @@
+from dataclasses import fields, replace
+
+import pytest
+import torch
+
+from costscape import DF2, Absolute, Training, evaluate
+from costscape.checks import check_set
+from costscape.data import Splits
+from costscape.experiments import METHODS, PROBLEMS
+
+
+@pytest.fixture(scope="module")
+def problems():
+    """Every problem, made once."""
+    return {name: make(0) for name, make in PROBLEMS.items()}
+
+
+def cut(problem, rows=60):
+    parts = (problem.data.train, problem.data.val, problem.data.test)
+    return replace(problem, data=Splits(*(part[:rows] for part in parts)))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_problem_has_data_in_three_parts_and_says_whose(problems, name):
+    p = problems[name]
+    for part in vars(p.data).values():
+        assert len(part) > 100
+        assert part.x.isfinite().all()
+        assert part.y.isfinite().all()
+        assert part.y.shape[1:] == (p.task.feasible.dim,)
+    assert len(p.source) > 5
+    assert p.points > 0
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_parts_of_a_problem_share_no_moment(problems, name):
+    data = problems[name].data
+    if data.train.dates is not None:
+        assert data.train.dates[-1] < data.val.dates[0]
+        assert data.val.dates[-1] < data.test.dates[0]
+    x = torch.cat([part.x.flatten(1) for part in vars(data).values()])
+    pairs = torch.cat([x, torch.cat([part.y for part in vars(data).values()])], 1)
+    moved = (pairs - pairs[0]).abs().sum(1) > 0
+    assert moved.float().mean() > 0.9
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_task_of_a_problem_prices_its_data_and_knows_the_best_action(problems, name):
+    p = problems[name]
+    check_set(p.task.feasible)
+    y = p.data.val.y[:100]
+    a = p.task.feasible.sample(50, torch.Generator().manual_seed(0))
+    paid = p.task.cost(y[:, None], a)
+    assert paid.shape == (100, 50)
+    assert paid.isfinite().all()
+    assert torch.allclose(paid, p.task.terms(y[:, None], a).sum(-1), rtol=1e-5, atol=1e-4)
+    best = p.task.hindsight(y)
+    assert p.task.feasible.contains(best).all()
+    assert (p.task.cost(y, best)[:, None] <= paid + 1e-4).all()
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_encoder_of_a_problem_reads_its_features(problems, name):
+    p = problems[name]
+    net = p.encoder()
+    assert net(p.data.train.x[:3]).shape == (3, net.out_features)
+
+
+def test_the_seed_of_a_synthetic_problem_makes_its_data_and_its_truth():
+    make = PROBLEMS["synthetic-convex"]
+    a, b, c = make(0), make(0), make(1)
+    x = a.data.test.x[:5]
+    assert torch.equal(a.data.train.y, b.data.train.y)
+    assert not torch.equal(a.data.train.y, c.data.train.y)
+    assert torch.equal(a.truth.best(x)[1], b.truth.best(x)[1])
+    assert not torch.equal(a.truth.best(x)[1], c.truth.best(x)[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_method_can_be_made_for_every_problem(problems, name, method):
+    p = problems[name]
+    made = METHODS[method](p, 5)
+    assert made.task is p.task
+    assert made.seed == 5
+    assert METHODS[method].__doc__
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["synthetic-convex", "synthetic-nonconvex"])
+def test_every_method_fits_and_decides(problems, name, method):
+    p = cut(problems[name])
+    made = METHODS[method](p, 0)
+    quick = {
+        "training": Training(epochs=1, progress=False),
+        "points": 8,
+        "actions": 4,
+        "members": 1,
+    }
+    known = {f.name for f in fields(made)}
+    made = replace(made, **{k: v for k, v in quick.items() if k in known})
+    train, val, test = p.data.train, p.data.val, p.data.test
+    made.fit(train.x, train.y, val=(val.x, val.y))
+    assert p.task.feasible.contains(made.decide(test.x)).all()
+    result = evaluate(made, test.x, test.y, p.truth)
+    assert result.regret >= 0
+    assert result.gap >= 0
+    assert result.cost > result.regret or name == "synthetic-nonconvex"
+
+
+def test_the_papers_method_gets_the_papers_sizes(problems):
+    p = problems["wind-farm"]
+    made = METHODS["df2-paper"](p, 0)
+    assert isinstance(made, DF2)
+    assert (made.points, made.actions, made.members) == (500, 100, 1)
+    assert made.outcomes == Absolute()
+    assert made.encoder is p.encoder
+    assert made.training == replace(p.training, lr=1e-3, decay=False)
+    assert not made.choose_epoch
