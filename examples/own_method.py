@@ -64,10 +64,8 @@ def main():
         result = cs.evaluate(method, x[-50:], y[-50:])
         print(f"{type(method).__name__:12}  mean regret {result.regret:.2f}")
 
-    method.save("out/last.model")
-    again = cs.load("out/last.model", task, method=LastOutcomes)
-    same = torch.equal(again.decide(x[-50:]), method.decide(x[-50:]))
-    print("loaded from a file it decides", "the same" if same else "otherwise")
+    cs.checks.check_method(LastOutcomes(task), x, y)
+    print("it keeps the contract of a method")
 
 
 if __name__ == "__main__":

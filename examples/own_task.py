@@ -29,7 +29,6 @@ def main():
         task,
         points=100,
         outcomes=cs.Anchored(),
-        weighting=False,  # orders near 0 cost nearly the same whatever the demand
         members=1,
         training=cs.Training(epochs=20, lr=0.01, progress=False),
     )

@@ -118,8 +118,10 @@ def test_the_demo_writes_its_picture(told):
 def test_the_demo_says_what_data_it_used(told):
     _, data, text = told
     assert "La Haute Borne" in text
-    assert "Learned from 300 windows" in text
-    assert f"tested on {len(data.test)} windows from {str(data.test.dates[0])[:10]}" in text
+    learned, chosen = (str(part.dates[-1])[:10] for part in (data.train, data.val))
+    assert f"Learned from 300 windows up to {learned}, epoch chosen on 50 up to {chosen}" in text
+    first = str(data.test.dates[0])[:10]
+    assert f"tested on {len(data.test[:: demo.STRIDE])} windows from {first} on" in text
 
 
 def test_the_table_of_the_demo_is_right(told):
@@ -132,15 +134,15 @@ def test_the_table_of_the_demo_is_right(told):
         "had the wind been known",
     ]
     task = wind_bidding()
-    y = data.test.y
+    train, val, test = (part[:: demo.STRIDE] for part in (data.train, data.val, data.test))
+    y = test.y
     best = float(profit(task, y, y.clamp(0, 4)).mean())
     assert float(rows["had the wind been known"]["profit"]) == pytest.approx(best, abs=0.06)
     # what a rule earns less than had the wind been known is its regret
     for row in rows.values():
         assert best - float(row["profit"]) == pytest.approx(float(row["regret"]), abs=0.16)
         assert float(row["regret"]) >= 0
-    train, val = data.train[:: demo.STRIDE], data.val[:: demo.STRIDE]
-    constant = Constant(task).fit(train.x, train.y, val=(val.x, val.y)).decide(data.test.x)
+    constant = Constant(task).fit(train.x, train.y, val=(val.x, val.y)).decide(test.x)
     money = float(profit(task, y, constant).mean())
     assert float(rows["best constant bid"]["profit"]) == pytest.approx(money, abs=0.06)
 

@@ -72,6 +72,17 @@ def test_hindsight_is_found_where_the_cost_has_several_valleys():
     assert (derived <= brute + 1e-9).all()
 
 
+def test_hindsight_looks_into_every_valley_of_a_winding_cost():
+    def winding(y, a):
+        return (25 * a + y).sin() + 0.1 * (a - y) ** 2
+
+    task = SeparableTask(winding, Box(0.0, 4.0, dim=2)).double()
+    y = torch.tensor(RNG.uniform(0, 4, (50, 2)))
+    grid = torch.linspace(0, 4, 8001, dtype=torch.float64)[:, None, None].expand(-1, 1, 2)
+    brute = winding(y, grid).min(0).values.sum(-1)
+    assert torch.allclose(hindsight_cost(task, y), brute, atol=1e-4)
+
+
 def test_hindsight_of_a_finite_set_tries_every_action():
     actions = RNG.random((7, 2))
     task = Task(lambda y, a: (y - a).square().sum(-1), Finite(actions))

@@ -25,7 +25,7 @@ def run(out: Path, seed: int = 0) -> str:
     cores.
     """
     data, task = wind_farm(), wind_bidding()
-    train, val = data.train[::STRIDE], data.val[::STRIDE]
+    train, val, test = (part[::STRIDE] for part in vars(data).values())
     model = DF2(
         task,
         encoder=partial(LSTM, hidden=64, dropout=0.3, noise=0.05),
@@ -43,18 +43,18 @@ def run(out: Path, seed: int = 0) -> str:
     rows = []
     for name, method in methods.items():
         method.fit(train.x, train.y, val=(val.x, val.y))
-        rows.append(_row(name, method, task, data.test))
-    best = profit(task, data.test.y, data.test.y.clamp(0, 4)).mean()
+        rows.append(_row(name, method, task, test))
+    best = profit(task, test.y, test.y.clamp(0, 4)).mean()
     rows.append({"method": "had the wind been known", "profit": f"{best:.1f}", "regret": "0.0",
                  "fit": "", "decide": ""})  # fmt: skip
     picture = out / "cost_curve.png"
-    _draw(picture, model, data.test, _typical_day(data.test))
+    _draw(picture, model, test, _typical_day(test))
     return "\n".join(
         [
             "Wind bidding on embedded data: La Haute Borne (ENGIE, Etalab Open Licence 2.0).",
             f"Learned from {len(train):,} windows up to {_day(data.train)}, epoch chosen on "
             f"{len(val):,} up to {_day(data.val)},",
-            f"tested on {len(data.test):,} windows from {_day(data.test, first=True)} on. "
+            f"tested on {len(test):,} windows from {_day(test, first=True)} on. "
             f"Money per 12 hours; one unit of energy is 2.05 MWh.",
             "",
             text_table(rows),

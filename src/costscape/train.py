@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from math import cos, pi
+from math import ceil, cos, pi
 from pathlib import Path
 
 import torch
@@ -131,14 +131,16 @@ def fit_network(
                     group["lr"] = lr * (1 + cos(pi * epoch / training.epochs)) / 2
             model.train()
             total = torch.zeros((), device=device)
-            for batch in data.batches(training.batch_size, shuffle):
+            for i, batch in enumerate(data.batches(training.batch_size, shuffle)):
                 value = step(batch, draw)
                 optimiser.zero_grad(set_to_none=True)
                 value.backward()
                 optimiser.step()
                 total += value.detach() * len(batch)
                 if ema:
-                    _follow(average, model, ema)
+                    # a young average follows faster, or a short fit would stay at its start
+                    age = epoch * ceil(len(data) / training.batch_size) + i
+                    _follow(average, model, min(ema, (1 + age) / (10 + age)))
             history.losses.append(_finite(total.item() / len(data), epoch))
             average.eval()
             if score is not None:

@@ -21,10 +21,11 @@ def test_the_constant_is_the_brute_force_minimiser_where_f_is_not_convex(demand)
     assert Constant(task).fit(x, y).decide(x[:1])[0] == actions[brute]
 
 
-def test_the_constant_of_squares_on_a_budget_is_the_projected_mean(demand):
+@pytest.mark.parametrize("solver", ["auto", MirrorDescent()], ids=str)
+def test_the_constant_of_squares_on_a_budget_is_the_projected_mean(demand, solver):
     task = Task(lambda y, a: (y - a).square().sum(-1), Budget(total=2.0, dim=3))
     x, y = demand(100, dim=3)
-    a = Constant(task, solver=MirrorDescent()).fit(x, y).decide(x[:1])[0]
+    a = Constant(task, solver=solver).fit(x, y).decide(x[:1])[0]
     assert torch.allclose(a, task.feasible.project(y.mean(0)), atol=1e-3)
 
 

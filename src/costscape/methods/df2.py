@@ -280,7 +280,7 @@ def _clearly_best(costs: list[Tensor]) -> int:
 
 
 def _spread(f: Cost, y: Tensor, a: Tensor, paid: Tensor) -> Tensor:
-    """The standard deviation of f(., a) over the batch, and a thousandth of its mean at least.
+    """The standard deviation of f(., a) over the batch, and a tenth of its mean at least.
 
     A batch of one pair, or of equal labels, has no spread, and is measured by its mean abs(f).
     Actions of their own for each pair are priced at 16 outcomes of the batch, not at all of them.
@@ -290,7 +290,7 @@ def _spread(f: Cost, y: Tensor, a: Tensor, paid: Tensor) -> Tensor:
         sd = costs.std(0, correction=0)
         size = costs.abs().mean()
         size = size.where(size > 0, 1.0)
-        return sd.clamp(min=1e-3 * sd.mean() + 1e-30).where(sd.mean() > 0, size)
+        return sd.clamp(min=0.1 * sd.mean() + 1e-30).where(sd.mean() > 0, size)
 
 
 def _fit_anchor(

@@ -15,6 +15,6 @@ def choose(objective: Objective, feasible: ConstraintSet) -> Solver:
 
     >>> from costscape.sets import Box
     >>> choose(lambda a: a.sum(-1), Box(0.0, 1.0, dim=2))
-    ProjectedAdam(lr=0.02, steps=200, starts=2, seed=0, constant_rate=False)
+    ProjectedAdam(lr=0.05, steps=200, starts=2, seed=0, constant_rate=False)
     """
     return next(s for s in STRONGEST_FIRST if s.refuses(objective, feasible) is None)

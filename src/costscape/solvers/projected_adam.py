@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
-from costscape.sets import ConstraintSet, Finite
+from costscape.sets import Box, ConstraintSet, Finite
 from costscape.solvers.base import Objective, Solution, Solver, better
 
 BLOCK = 2**20  # numbers in one evaluation of f
@@ -16,13 +16,14 @@ BLOCK = 2**20  # numbers in one evaluation of f
 class ProjectedAdam(Solver):
     """For any differentiable objective; several starts guard against local minima.
 
-    ``lr`` is a share of C's width in each coordinate, and falls to 1 % of itself along a cosine;
+    On a Box each coordinate has Adam's own step length; on other sets all share one. ``lr`` is a
+    share of C's width, and falls to 1 % of itself along a cosine;
     ``steps`` at a constant rate would end within lr of the optimum, and no nearer. The best point
     visited is returned. ``constant_rate`` keeps lr in the units of a and never lowers it, as the
     paper does (lr 0.01 or 0.1, 500 steps).
     """
 
-    lr: float = 0.02
+    lr: float = 0.05
     steps: int = 200
     starts: int = 2
     seed: int = 0
@@ -58,8 +59,12 @@ class ProjectedAdam(Solver):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         lower, upper = feasible.bounds
-        rate = torch.ones_like(lower) if self.constant_rate else upper - lower
-        a = self._starts(objective, feasible, start)
+        # off a box the projection undoes steps of equal length in all coordinates, so they share
+        # one length there
+        alone = isinstance(feasible, Box)
+        width = upper - lower if alone else (upper - lower).max()
+        rate = torch.ones_like(width) if self.constant_rate else width
+        a = self._starts(objective, feasible, batch, start)
         m, v = torch.zeros_like(a), torch.zeros_like(a)
         best, cost = a, torch.full_like(a[..., 0], torch.inf)
         for step in range(1, self.steps + 1):
@@ -70,7 +75,7 @@ class ProjectedAdam(Solver):
             with torch.no_grad():
                 best, cost = better(a.detach(), now.detach(), best, cost)
                 m = 0.9 * m + 0.1 * grad
-                v = 0.999 * v + 0.001 * grad**2
+                v = 0.999 * v + 0.001 * (grad**2 if alone else (grad**2).mean(-1, keepdim=True))
                 move = (m / (1 - 0.9**step)) / ((v / (1 - 0.999**step)).sqrt() + 1e-12)
                 a = feasible.project(a.detach() - self.lr * self._fall(step) * rate * move)
         with torch.no_grad():
@@ -85,7 +90,7 @@ class ProjectedAdam(Solver):
         return 0.01 + 0.99 * float(1 + turn.cos()) / 2
 
     def _starts(
-        self, objective: Objective, feasible: ConstraintSet, start: Tensor | None
+        self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Tensor:
         """The best of 16 times as many random points, the same for every row.
 
@@ -95,7 +100,7 @@ class ProjectedAdam(Solver):
         rng = torch.Generator(device).manual_seed(self.seed)
         tried = feasible.sample(16 * self.starts, rng)
         with torch.no_grad():
-            cost = objective(tried[None])
+            cost = objective(tried[None]).expand(batch, -1)
         fresh = self.starts if start is None else self.starts - 1
         best = tried[cost.topk(fresh, largest=False).indices]
         return best if start is None else torch.cat([start[:, None], best], 1)

@@ -38,11 +38,7 @@ class Task(nn.Module):
         y_dims: int = 1,
     ) -> None:
         super().__init__()
-        if not callable(cost):
-            raise TypeError(
-                f"Task needs a function cost(y, a), but got {cost!r} of type "
-                f"{type(cost).__name__}. Pass the function itself, not its result."
-            )
+        _check_callable(cost, "Task", "cost")
         if not isinstance(feasible, ConstraintSet):
             raise TypeError(
                 f"Task needs a set of allowed actions such as Box(0.0, 1.0, dim=3), but got "
@@ -57,11 +53,7 @@ class Task(nn.Module):
 
     def cost(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """f(y, a), with its shape checked."""
-        return _of_shape(self.f(y, a), self._batch(y, a), "cost", y, a)
-
-    def _batch(self, y: Tensor, a: Tensor) -> torch.Size:
-        shape: torch.Size = torch.broadcast_shapes(y.shape[: y.ndim - self.y_dims], a.shape[:-1])
-        return shape
+        return _of_shape(self.f(y, a), _batch(y, a, self.y_dims), "cost", y, a)
 
 
 class SeparableTask(Task):
@@ -81,8 +73,9 @@ class SeparableTask(Task):
         cvxpy: Callable[[Any, Any], Any] | None = None,
         y_dims: int = 1,
     ) -> None:
+        _check_callable(terms, "SeparableTask", "terms")
         super().__init__(
-            _SumOfTerms(terms),
+            _SumOfTerms(terms, y_dims),
             feasible,
             convex=convex,
             hindsight=hindsight,
@@ -93,21 +86,35 @@ class SeparableTask(Task):
 
     def terms(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "... d"]:
         """The d summands of f(y, a), with their shape checked."""
-        shape = (*self._batch(y, a), a.shape[-1])
-        return _of_shape(self.f_terms(y, a), shape, "terms", y, a)
+        return _terms(self.f_terms, y, a, self.y_dims)
 
 
 class _SumOfTerms:
     """A class, not a lambda on self, so that a copied task pays with its own copy of terms."""
 
-    def __init__(self, terms: Cost) -> None:
+    def __init__(self, terms: Cost, y_dims: int) -> None:
         self.terms = terms
+        self.y_dims = y_dims
 
     def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        value = self.terms(y, a)
-        if isinstance(value, Tensor) and value.shape[-1:] != a.shape[-1:]:
-            value = _of_shape(value, (*value.shape[:-1], a.shape[-1]), "terms", y, a)
-        return value.sum(-1)
+        return _terms(self.terms, y, a, self.y_dims).sum(-1)
+
+
+def _terms(f: Cost, y: Tensor, a: Tensor, y_dims: int) -> Tensor:
+    return _of_shape(f(y, a), (*_batch(y, a, y_dims), a.shape[-1]), "terms", y, a)
+
+
+def _batch(y: Tensor, a: Tensor, y_dims: int) -> torch.Size:
+    shape: torch.Size = torch.broadcast_shapes(y.shape[: y.ndim - y_dims], a.shape[:-1])
+    return shape
+
+
+def _check_callable(f: Cost, owner: str, name: str) -> None:
+    if not callable(f):
+        raise TypeError(
+            f"{owner} needs a function {name}(y, a), but got {f!r} of type {type(f).__name__}. "
+            f"Pass the function itself, not its result."
+        )
 
 
 def _of_shape(

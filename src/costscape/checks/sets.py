@@ -1,7 +1,4 @@
-"""The contracts, as functions: run them on your own set, task, solver or method.
-
-Each returns None, or raises AssertionError with a sentence that says what was broken.
-"""
+"""The contract of a feasible set."""
 
 import copy
 
@@ -9,6 +6,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from costscape.checks.must import must
 from costscape.sets import ConstraintSet
 
 
@@ -32,57 +30,57 @@ def check_set(c: ConstraintSet, far: float = 10.0) -> None:
 def _check_samples(c: ConstraintSet) -> Tensor:
     inside = c.sample(200, _generator(c))
     lower, upper = c.bounds
-    _must(inside.shape == (200, c.dim), f"sample(200) has shape {tuple(inside.shape)}.")
-    _must(inside.dtype == lower.dtype, f"samples are {inside.dtype}, the bounds {lower.dtype}.")
+    must(inside.shape == (200, c.dim), f"sample(200) has shape {tuple(inside.shape)}.")
+    must(inside.dtype == lower.dtype, f"samples are {inside.dtype}, the bounds {lower.dtype}.")
     worst = c.violation(inside)
-    _must(worst.shape == (200,), f"violation of 200 points has shape {tuple(worst.shape)}.")
-    _must(bool((worst >= 0).all()), "violation() is negative.")
-    _must(bool(c.contains(inside).all()), f"sample() left the set by {float(worst.max()):g}.")
-    _must(
+    must(worst.shape == (200,), f"violation of 200 points has shape {tuple(worst.shape)}.")
+    must(bool((worst >= 0).all()), "violation() is negative.")
+    must(bool(c.contains(inside).all()), f"sample() left the set by {float(worst.max()):g}.")
+    must(
         torch.equal(inside, c.sample(200, _generator(c))),
         "sample() gave other points from a generator with the same seed.",
     )
-    _must(c.sample(0, _generator(c)).shape == (0, c.dim), "sample(0) is not empty.")
-    _must(bool((lower <= upper).all()), "bounds has a lower bound above the upper one.")
+    must(c.sample(0, _generator(c)).shape == (0, c.dim), "sample(0) is not empty.")
+    must(bool((lower <= upper).all()), "bounds has a lower bound above the upper one.")
     slack = c.tolerance
     fits = bool((inside >= lower - slack).all() and (inside <= upper + slack).all())
-    _must(fits, "bounds does not contain the samples.")
+    must(fits, "bounds does not contain the samples.")
     return inside
 
 
 def _check_projection(c: ConstraintSet, inside: Tensor, a: Tensor) -> None:
     tol = c.tolerance
     p = c.project(a)
-    _must(p.shape == a.shape and p.dtype == a.dtype, "project() changed the shape or the dtype.")
+    must(p.shape == a.shape and p.dtype == a.dtype, "project() changed the shape or the dtype.")
     worst = float(c.violation(p).max())
-    _must(bool(c.contains(p).all()), f"project() left the set by {worst:g}.")
+    must(bool(c.contains(p).all()), f"project() left the set by {worst:g}.")
     for name, known in (("a projection", p), ("a sample", inside)):
         moved = float((c.project(known) - known).abs().max())
-        _must(moved <= tol, f"project() moved {name}, a point of the set, by {moved:g}.")
+        must(moved <= tol, f"project() moved {name}, a point of the set, by {moved:g}.")
     for shape in ((2, 100, c.dim), (200, 1, c.dim)):
         same = (c.project(a.reshape(shape)).reshape(a.shape) - p).abs().max() <= tol
-        _must(bool(same), f"project() depends on the batch shape {shape}.")
+        must(bool(same), f"project() depends on the batch shape {shape}.")
     alone = torch.stack([c.project(row) for row in a[:10]])
-    _must(bool((alone - p[:10]).abs().max() <= tol), "project() of a point alone differs.")
+    must(bool((alone - p[:10]).abs().max() <= tol), "project() of a point alone differs.")
     lower, upper = c.bounds
     fits = bool((p >= lower - tol).all() and (p <= upper + tol).all())
-    _must(fits, "bounds does not contain the projections.")
+    must(fits, "bounds does not contain the projections.")
     _check_nearest(c, torch.cat([inside, p]).double(), a.double(), p.double())
 
 
 def _check_nearest(c: ConstraintSet, known: Tensor, a: Tensor, p: Tensor) -> None:
     away, apart = (a - p).norm(dim=-1), _distances(p, known)
     outside = away > 100 * c.tolerance
-    _must(
+    must(
         bool((c.violation(a.to(c.bounds[0].dtype))[outside] > 0).all()),
         "violation() is 0 at a point that project() moved.",
     )
     nearer = (away[:, None] - _distances(a, known)).amax()
-    _must(bool(nearer <= c.tolerance), f"a point of the set is nearer than project() by {nearer}.")
+    must(bool(nearer <= c.tolerance), f"a point of the set is nearer than project() by {nearer}.")
     if _convex(c):
         angle = (a - p) @ known.T - ((a - p) * p).sum(-1, keepdim=True)
         slack = c.tolerance * c.dim**0.5 * (away[:, None] + apart)
-        _must(
+        must(
             bool((angle <= slack).all()),
             "project() is not the nearest point: the way from it to a point of the set leads "
             "towards the point projected.",
@@ -92,17 +90,17 @@ def _check_nearest(c: ConstraintSet, known: Tensor, a: Tensor, p: Tensor) -> Non
 def _check_copies(c: ConstraintSet) -> None:
     dtype = c.bounds[0].dtype
     twin = copy.deepcopy(c).double()
-    _must(c.bounds[0].dtype == dtype, "double() of a deep copy changed the set itself.")
+    must(c.bounds[0].dtype == dtype, "double() of a deep copy changed the set itself.")
     inside = twin.sample(200, _generator(c))
-    _must(inside.dtype == torch.float64, f"after double() samples are {inside.dtype}.")
-    _must(bool(twin.contains(inside).all()), "after double() sample() left the set.")
+    must(inside.dtype == torch.float64, f"after double() samples are {inside.dtype}.")
+    must(bool(twin.contains(inside).all()), "after double() sample() left the set.")
     away = 2 * inside - inside.mean(0)
-    _must(bool(twin.contains(twin.project(away)).all()), "after double() project() left the set.")
+    must(bool(twin.contains(twin.project(away)).all()), "after double() project() left the set.")
     single = twin.project(away.float())
-    _must(single.dtype == torch.float32, f"project() made {single.dtype} of torch.float32.")
+    must(single.dtype == torch.float32, f"project() made {single.dtype} of torch.float32.")
     for ours, theirs in zip(c.bounds, twin.bounds, strict=True):
         same = (ours.double() - theirs).abs().max() <= c.tolerance
-        _must(bool(same), "double() changed the bounds.")
+        must(bool(same), "double() changed the bounds.")
     twin.load_state_dict(c.state_dict())
 
 
@@ -120,8 +118,3 @@ def _convex(c: ConstraintSet) -> bool:
 
 def _generator(c: ConstraintSet, seed: int = 0) -> Generator:
     return Generator(c.bounds[0].device).manual_seed(seed)
-
-
-def _must(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise AssertionError(sentence)
