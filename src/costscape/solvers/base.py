@@ -36,7 +36,7 @@ class Solver(ABC):
         """Solve ``batch`` independent problems at once.
 
         ``start`` is where an iterative solver may begin, such as the last decision; an exact
-        solver has no use for it. Every answer is checked to lie in C.
+        solver has no use for it. Every answer is checked to lie in C, and its cost to be finite.
         """
         if reason := self.refuses(objective, feasible):
             raise TypeError(
@@ -44,6 +44,7 @@ class Solver(ABC):
             )
         found = self._minimise(objective, feasible, batch, start)
         _check_feasible(found.action, feasible, type(self).__name__)
+        _check_finite(found.cost, type(self).__name__)
         return found
 
     @abstractmethod
@@ -77,4 +78,15 @@ def _check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
             f"by {float(violation[i]):g}, where {feasible.tolerance:g} is put down to rounding "
             f"({int(bad.sum())} such rows). Check that the cost is finite on the whole set, or "
             f"choose another solver."
+        )
+
+
+def _check_finite(cost: Tensor, name: str) -> None:
+    bad = ~cost.isfinite()
+    if bad.any():
+        i = int(bad.nonzero()[0, 0])
+        raise RuntimeError(
+            f"{name} found no decision of finite cost: the best of row {i} costs "
+            f"{float(cost[i])} ({int(bad.sum())} such rows). Guard divisions, logarithms and "
+            f"roots in the cost, and check the model that gives the scenarios."
         )

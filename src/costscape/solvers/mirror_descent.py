@@ -9,16 +9,18 @@ from torch import Tensor
 from costscape.sets import Budget, ConstraintSet, Simplex
 from costscape.solvers.base import Objective, Solution, Solver, better
 
+AWAY = 0.1  # from a given start towards the centre: no product leaves a coordinate that is 0
+
 
 @dataclass(frozen=True)
 class MirrorDescent(Solver):
-    """a <- total * a exp(-eta grad) / sum(a exp(-eta grad)), started at the centre.
+    """a <- total * a exp(-eta grad) / sum(a exp(-eta grad)), from the centre, or near ``start``.
 
     On a Budget the part not spent is one more coordinate, of slope 0, so a plan may leave money.
     Caps are kept by the nearest point in relative entropy: coordinates at their cap stay there,
     the rest is scaled up. eta = lr / (sqrt(step) x the largest slope seen), which makes lr free of
     units; ``constant_rate`` takes eta = lr, as the paper does (lr 0.01, 500 steps). The best point
-    visited is returned. Beck and Teboulle, 2003.
+    visited is returned, ``start`` among them. Beck and Teboulle, 2003.
     """
 
     lr: float = 4.0
@@ -40,9 +42,14 @@ class MirrorDescent(Solver):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         total, cap = _shape(feasible)
-        share = _cap_entropy(total * torch.ones_like(cap).softmax(-1), cap, total)
-        a = share.expand(batch, 1, -1)
+        centre = _cap_entropy(total * torch.ones_like(cap).softmax(-1), cap, total)
+        a = centre.expand(batch, 1, -1)
         best, cost, steepest = a, a.new_full((batch, 1), torch.inf), a.new_zeros(batch, 1, 1)
+        if start is not None:
+            given = _with_unspent(start[:, None], total, len(cap))
+            with torch.no_grad():
+                best, cost = given, objective(given[..., : feasible.dim])
+            a = (1 - AWAY) * given + AWAY * centre
         for step in range(1, self.steps + 1):
             with torch.enable_grad():
                 spent = a[..., : feasible.dim].detach().requires_grad_()
@@ -67,16 +74,24 @@ def _shape(feasible: ConstraintSet) -> tuple[Tensor, Tensor]:
     return total, torch.cat([feasible.bounds[1], total[None]])
 
 
+def _with_unspent(a: Tensor, total: Tensor, coordinates: int) -> Tensor:
+    if a.shape[-1] == coordinates:
+        return a
+    return torch.cat([a, (total - a.sum(-1, keepdim=True)).clamp(min=0)], -1)
+
+
 def _cap_entropy(a: Tensor, cap: Tensor, total: Tensor) -> Tensor:
     """argmin_p KL(p | a) over sum(p) = total, p <= cap: p = min(cap, scale a), scale >= 1.
 
     Sorted by cap / a, the capped coordinates are a prefix; the right prefix is the first whose
-    scale leaves the next coordinate under its cap.
+    scale leaves the next coordinate under its cap. A share that has died out is kept at eps^2 of
+    the total, or no factor would ever bring it back.
     """
-    ratio, order = (cap / a.clamp(min=torch.finfo(a.dtype).tiny)).sort(-1)
+    a = a.maximum(total * torch.finfo(a.dtype).eps ** 2)
+    ratio, order = (cap / a).sort(-1)
     held = cap.expand_as(a).gather(-1, order).cumsum(-1)
     left = a.gather(-1, order).flip(-1).cumsum(-1).flip(-1)
     before = torch.cat([torch.zeros_like(held[..., :1]), held[..., :-1]], -1)
-    scale = (total - before) / left.clamp(min=torch.finfo(a.dtype).tiny)
+    scale = (total - before) / left
     first = (scale <= ratio).to(torch.int8).argmax(-1, keepdim=True)
     return torch.minimum(cap, scale.gather(-1, first) * a)

@@ -1,0 +1,226 @@
+"""g(x, a) = sum_s w_s(x) f(y_s, a), however it is cut into pieces."""
+
+from math import prod
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from costscape import Box, ExpectedCost, Scenarios, SeparableTask, Task
+from costscape.scenarios import union
+
+BOX = Box(-1.0, 1.0, dim=3)
+
+
+def terms(y, a):
+    return 3 * (y - a).relu() + (a - y).relu() + (y - a) ** 2 * y.cos()
+
+
+def cost(y, a):
+    """Not a sum over coordinates."""
+    return terms(y, a).sum(-1) + a.prod(-1) * y.sum(-1)
+
+
+def draw(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def scenarios(B=4, S=7, shared=False, dtype=torch.float64, d=3):
+    weights = draw(B, S, seed=1, dtype=dtype).softmax(-1)
+    return Scenarios(weights, draw(1 if shared else B, S, d, seed=2, dtype=dtype))
+
+
+def by_loops(f, s, a):
+    """The definition, one outcome and one action at a time."""
+    (B, S), J = s.weights.shape, a.shape[1]
+    values, a = s.values.expand(B, *s.values.shape[1:]), a.expand(B, *a.shape[1:])
+    g = [[sum(s.weights[b, k] * f(values[b, k], a[b, j]) for k in range(S)) for j in range(J)]
+         for b in range(B)]  # fmt: skip
+    return torch.stack([torch.stack(row) for row in g])
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("rows", [1, 4], ids=["same actions", "own actions"])
+@pytest.mark.parametrize("memory", [2**27, 500], ids=["whole", "in pieces"])
+@pytest.mark.parametrize(("dtype", "tol"), [(torch.float32, 1e-5), (torch.float64, 1e-13)])
+def test_g_is_the_double_loop(shared, rows, memory, dtype, tol):
+    s, a = scenarios(shared=shared, dtype=dtype), draw(rows, 5, 3, dtype=dtype)
+    g = ExpectedCost(Task(cost, BOX), s, memory)(a)
+    assert g.dtype == dtype
+    assert g.shape == (4, 5)
+    torch.testing.assert_close(g, by_loops(cost, s, a), rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("rows", [1, 4], ids=["same actions", "own actions"])
+@pytest.mark.parametrize("memory", [2**27, 500], ids=["whole", "in pieces"])
+def test_terms_are_the_double_loop_and_add_up_to_g(shared, rows, memory):
+    s, a = scenarios(shared=shared), draw(rows, 5, 3)
+    g = ExpectedCost(SeparableTask(terms, BOX), s, memory)
+    assert g.terms(a).shape == (4, 5, 3)
+    torch.testing.assert_close(g.terms(a), by_loops(terms, s, a))
+    torch.testing.assert_close(g.terms(a).sum(-1), g(a))
+
+
+def test_outcomes_and_actions_that_are_shared_cost_what_their_copies_cost():
+    s, a = scenarios(shared=True), draw(1, 5, 3)
+    task = Task(cost, BOX)
+    one = ExpectedCost(task, s)(a)
+    copies = Scenarios(s.weights, s.values.repeat(4, 1, 1))
+    for values, actions in ((s, a.repeat(4, 1, 1)), (copies, a), (copies, a.repeat(4, 1, 1))):
+        torch.testing.assert_close(
+            ExpectedCost(task, values)(actions), one, rtol=1e-12, atol=1e-12
+        )
+
+
+def test_rows_are_the_same_problem_without_the_others():
+    a = draw(4, 5, 3)
+    for shared in (True, False):
+        g = ExpectedCost(Task(cost, BOX), scenarios(shared=shared), memory=300)
+        assert len(g) == 4
+        part = g.rows(slice(1, 3))
+        assert len(part) == 2
+        assert part.scenarios.shared == shared
+        assert part.memory == 300
+        torch.testing.assert_close(part(a[1:3]), g(a)[1:3])
+
+
+def gradients(task, s, a, memory, of):
+    leaves = [v.clone().requires_grad_() for v in (s.weights, s.values, a)]
+    g = ExpectedCost(task, Scenarios(*leaves[:2]), memory)
+    value = (g if of == "cost" else g.terms)(leaves[2])
+    pull = draw(*value.shape, seed=9)  # each entry pulls by its own weight, so none can hide
+    return [value.detach(), *torch.autograd.grad((pull * value).sum(), leaves)]
+
+
+@pytest.mark.parametrize("of", ["cost", "terms"])
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("rows", [1, 4], ids=["same actions", "own actions"])
+@pytest.mark.parametrize("memory", [1, 400, 3000])
+def test_pieces_give_the_values_and_gradients_of_the_whole(of, shared, rows, memory):
+    s, a = scenarios(S=11, shared=shared), draw(rows, 6, 3)
+    task = SeparableTask(terms, BOX)
+    whole, pieces = (gradients(task, s, a, m, of) for m in (2**27, memory))
+    for one, other in zip(whole, pieces, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_the_gradient_of_pieces_is_a_finite_difference():
+    s, a = scenarios(B=2, S=5), draw(2, 3, 3)
+    leaves = [v.clone().requires_grad_() for v in (s.weights, s.values, a)]
+
+    def g(w, y, a):
+        return ExpectedCost(Task(cost, BOX), Scenarios(w, y), memory=200)(a)
+
+    assert torch.autograd.gradcheck(g, leaves)
+
+
+class Recorder:
+    """A cost that remembers the most it was asked for at once."""
+
+    def __init__(self):
+        self.most, self.calls = 0, 0
+
+    def __call__(self, y, a):
+        self.most = max(self.most, prod(torch.broadcast_shapes(y.shape, a.shape)))
+        self.calls += 1
+        return (y - a).abs()
+
+
+@pytest.mark.parametrize(("B", "J", "shared"), [(3, 40, True), (4, 9, False), (1, 99, True)])
+def test_a_hundred_thousand_points_stay_within_the_memory_allowed(B, J, shared):
+    S, d, memory = 100_000, 2, 2**24
+    f, rng = Recorder(), torch.Generator().manual_seed(0)
+    w = torch.rand(B, S, generator=rng)
+    w = w / w.sum(1, keepdim=True)
+    y = torch.randn(1 if shared else B, S, d, generator=rng)
+    a = torch.randn(1, J, d, generator=rng)
+    task = SeparableTask(f, Box(-1.0, 1.0, dim=d))
+    with torch.no_grad():
+        g = ExpectedCost(task, Scenarios(w, y), memory)(a)
+    assert f.most * 4 * 4 <= memory  # a few temporaries of float32
+    assert f.calls > 1
+    exact = torch.stack(
+        [((y.double() - a[0, j]).abs().sum(-1) * w.double()).sum(1) for j in range(J)], 1
+    )
+    torch.testing.assert_close(g, exact.float(), rtol=1e-4, atol=1e-4)
+
+
+def test_the_backward_pass_of_pieces_keeps_no_piece_alive():
+    """How many numbers autograd keeps between forward and backward."""
+
+    def alive(memory):
+        y = draw(1, 2000, 2).requires_grad_()
+        w = torch.full((1, 2000), 1 / 2000, dtype=torch.float64)
+        kept = []
+
+        def count(t):
+            kept.append(t.numel())
+            return t
+
+        g = ExpectedCost(SeparableTask(terms, Box(0.0, 1.0, dim=2)), Scenarios(w, y), memory)
+        with torch.autograd.graph.saved_tensors_hooks(count, lambda t: t):
+            g(draw(1, 50, 2)).sum()
+        return sum(kept)
+
+    assert alive(2**16) < alive(2**27) / 10
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    sharp=st.floats(0, 30),
+    shared=st.booleans(),
+    t=st.floats(0, 1),
+)
+@settings(deadline=None, max_examples=60)
+def test_a_softmax_mixture_of_convex_costs_is_convex(seed, sharp, shared, t):
+    weights = (sharp * draw(3, 8, seed=seed)).softmax(-1)
+    values = draw(1 if shared else 3, 8, 2, seed=seed + 1)
+
+    def f(y, a):
+        far = y - a
+        return far.abs().amax(-1) + (2 * far.sum(-1)).relu() ** 2 + far.square().sum(-1).sqrt()
+
+    g = ExpectedCost(Task(f, Box(-1.0, 1.0, dim=2)), Scenarios(weights, values))
+    a, b = 3 * draw(2, 3, 5, 2, seed=seed + 2)
+    chord = t * g(a) + (1 - t) * g(b)
+    assert (g(t * a + (1 - t) * b) <= chord + 1e-10 * (1 + chord.abs())).all()
+
+
+def test_a_mixture_with_a_concave_part_is_not_convex():
+    # so that the test above can fail
+    g = ExpectedCost(Task(lambda y, a: (y * a**2).sum(-1), BOX), scenarios(d=3))
+    a, b = 3 * draw(2, 4, 50, 3, seed=5)
+    assert (g((a + b) / 2) > (g(a) + g(b)) / 2).any()
+
+
+@pytest.mark.parametrize("kinds", [(True,), (True, True), (False, False), (True, False, True)])
+def test_the_union_is_the_mean_of_its_parts(kinds):
+    parts = [
+        Scenarios(
+            draw(4, 5 + i, seed=i).softmax(-1),
+            draw(1 if shared else 4, 5 + i, 3, seed=10 + i),
+        )
+        for i, shared in enumerate(kinds)
+    ]
+    task, a = Task(cost, BOX), draw(4, 6, 3)
+    whole = union(parts)
+    assert whole.shared == all(kinds)
+    torch.testing.assert_close(whole.weights.sum(1), torch.ones(4).double())
+    mean = torch.stack([ExpectedCost(task, p)(a) for p in parts]).mean(0)
+    torch.testing.assert_close(ExpectedCost(task, whole)(a), mean, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("memory", [2**27, 2000])
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+def test_an_outcome_may_have_several_axes(memory, shared):
+    def f(y, a):
+        """y (..., 2, 3, 4): trips between places over days, a: what is spent on each place."""
+        return torch.einsum("...ijt,...j->...", y.square(), a)
+
+    s = Scenarios(draw(5, 6, seed=1).softmax(-1), draw(1 if shared else 5, 6, 2, 3, 4, seed=2))
+    task = Task(f, BOX, y_dims=3)
+    for rows in (1, 5):
+        a = draw(rows, 7, 3)
+        torch.testing.assert_close(ExpectedCost(task, s, memory)(a), by_loops(f, s, a))
