@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 .PHONY: demo test quick check format bench clean
 
 demo: $(STAMP)  ## bid for a wind farm on embedded data
-	$(BIN)/costscape demo
+	OMP_NUM_THREADS=1 $(BIN)/costscape demo
 
 test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile

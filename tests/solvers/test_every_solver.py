@@ -254,3 +254,16 @@ def test_a_decision_outside_the_set_is_an_error(answer):
 
     with pytest.raises(RuntimeError, match=r"Wild returned a decision outside.*row 1 breaks"):
         Wild().minimise(lambda a: a.sum(-1), BOX, 3)
+
+
+@pytest.mark.parametrize("make", [synthetic_convex, synthetic_nonconvex])
+@pytest.mark.parametrize("shared", [True, False])
+def test_five_hundred_steps_of_adam_never_beat_the_exact_solver(make, shared):
+    # 250 instances in each of four kinds: a thousand in all
+    task = make()
+    g = surface(task, batch=250, shared=shared, seed=5)
+    exact = Separable().minimise(g, task.feasible, 250).cost
+    adam = ProjectedAdam(steps=500, starts=1).minimise(g, task.feasible, 250).cost
+    assert (exact <= adam + 1e-5 * adam.abs().clamp(min=1)).all()
+    if make is synthetic_nonconvex:
+        assert (exact < adam - 0.1).any()  # one start is caught in the wrong valley
