@@ -224,7 +224,7 @@ def test_a_method_of_the_users_own_is_loaded_when_its_class_is_given(newsvendor,
         *(Separable(grid=9), ProjectedAdam(lr=0.1), MirrorDescent(steps=3)),
         Training(epochs=3, checkpoint="x"),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_a_setting_comes_back_from_json_as_it_was(value):
     there_and_back = store.from_json(json.loads(json.dumps(store.to_json(value))))
