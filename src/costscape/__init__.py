@@ -15,8 +15,16 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from costscape import checks, data, experiments, models, sets, solvers, tasks
     from costscape.evaluation import Evaluation, evaluate
-    from costscape.methods import DF2, Constant, Method, NearestNeighbours, ScenarioMethod, load
-    from costscape.models import LSTM, MLP, Absolute, Anchored, WindowLevels
+    from costscape.methods import (
+        DF2,
+        Constant,
+        Method,
+        NearestNeighbours,
+        ScenarioMethod,
+        TwoStage,
+        load,
+    )
+    from costscape.models import LSTM, MLP, Absolute, Anchored, Mixture, Point, WindowLevels
     from costscape.scenarios import ExpectedCost, Scenarios
     from costscape.sets import (
         BallWalk,
@@ -44,8 +52,9 @@ if TYPE_CHECKING:
 # answers at once
 _ROOMS = {
     "evaluation": ("Evaluation", "evaluate"),
-    "methods": ("DF2", "Constant", "Method", "NearestNeighbours", "ScenarioMethod", "load"),
-    "models": ("LSTM", "MLP", "Absolute", "Anchored", "WindowLevels"),
+    "methods": ("DF2", "Constant", "Method", "NearestNeighbours", "ScenarioMethod", "TwoStage",
+                "load"),
+    "models": ("LSTM", "MLP", "Absolute", "Anchored", "Mixture", "Point", "WindowLevels"),
     "scenarios": ("ExpectedCost", "Scenarios"),
     "sets": ("BallWalk", "Box", "Budget", "ConstraintSet", "Finite", "HitAndRun", "OuterBox",
              "Polytope", "Simplex"),
@@ -90,8 +99,10 @@ __all__ = [
     "HitAndRun",
     "Method",
     "MirrorDescent",
+    "Mixture",
     "NearestNeighbours",
     "OuterBox",
+    "Point",
     "Polytope",
     "ProjectedAdam",
     "ScenarioMethod",
@@ -102,6 +113,7 @@ __all__ = [
     "Solver",
     "Task",
     "Training",
+    "TwoStage",
     "WindowLevels",
     "checks",
     "data",

@@ -67,7 +67,7 @@ def test_anchored_outcomes_start_as_residuals_of_a_fitted_location(
     assert off.max() < 1e-5
     assert torch.equal(net.values.log_scale.weight, torch.zeros_like(net.values.log_scale.weight))
     # m has learned E[y | x] = 1.5 + x_0: the residual variance is that of the noise, 1 / 12
-    residual = y - net.y_scaler.undo(net.location(x)).detach()
+    residual = y - net.units.y_scaler.undo(net.location(x)).detach()
     assert float(residual.var()) == pytest.approx(1 / 12, rel=0.25)
     assert float(y.var()) > 0.14
 
@@ -81,7 +81,7 @@ def test_values_that_are_not_learned_stay_labels(newsvendor, demand, tiny, form)
         told = {"lr": 0.05, "batch_size": 8}
         model = tiny(newsvendor(), told, outcomes=form, learn_values=learn).fit(x, y, val=(x, y))
         net = model.model_.members[0]
-        labels = net.standard(x, y)
+        labels = net.units.standard(x, y)
         return (net.values.v[:, None] - labels).abs().amin(1).max()
 
     assert away(learn=False) < 1e-6
@@ -103,8 +103,8 @@ def test_without_standardising_the_network_sees_x_and_y_in_their_own_units(
     for wanted in (True, False):
         model = tiny(newsvendor(), outcomes=Absolute(), standardise=wanted, learn_values=False)
         net = model.fit(1 + 5 * x, y, val=(x, y)).model_.members[0]
-        assert torch.equal(net.x_scaler(x), x) is not wanted
-        assert torch.equal(net.y_scaler(y), y) is not wanted
+        assert torch.equal(net.units.x_scaler(x), x) is not wanted
+        assert torch.equal(net.units.y_scaler(y), y) is not wanted
         seen = y if not wanted else (y - y.mean()) / y.std(correction=0)
         assert (net.values.v[:, None] - seen).abs().amin(1).max() < 1e-5
 

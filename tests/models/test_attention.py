@@ -6,8 +6,7 @@ from costscape.models import (
     MLP,
     AnchoredValues,
     Attention,
-    ByLevel,
-    Standardise,
+    Units,
     Values,
     mean_level,
 )
@@ -16,14 +15,11 @@ S, WIDTH = 6, 4
 
 
 def network(x, y, anchored=False, level=False):
-    by = ByLevel(mean_level, x) if level else None
-    if by is not None:
-        x, y = x / by(x)[:, None], y / by(x)[:, None]
-    y_scaler = Standardise(y)
-    labels = y_scaler(y[:S])
+    units = Units(x, y, mean_level if level else None)
+    labels = units.standard(x[:S], y[:S])
     values = AnchoredValues(labels, WIDTH, True) if anchored else Values(labels, True)
     encoder = MLP(x.shape[1], hidden=WIDTH)
-    return Attention(encoder, values, S, Standardise(x), y_scaler, by).eval()
+    return Attention(encoder, values, S, units).eval()
 
 
 def pairs(n=20):
@@ -65,7 +61,7 @@ def test_standard_is_y_over_its_level_less_mean_over_sd():
     net = network(x, y, level=True)
     ratio = y / x.abs().mean(1, keepdim=True)
     expected = (ratio - ratio.mean(0)) / ratio.std(0, correction=0)
-    assert torch.allclose(net.standard(x, y), expected, atol=1e-4)
+    assert torch.allclose(net.units.standard(x, y), expected, atol=1e-4)
 
 
 def test_with_levels_outcomes_are_multiples_of_the_windows_own_level():

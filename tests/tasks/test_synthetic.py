@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 from costscape.data import three_gaussians
-from costscape.tasks import MixtureTruth, inventory, synthetic_convex, synthetic_nonconvex
+from costscape.tasks import MixtureTruth, synthetic_convex, synthetic_nonconvex, wind_bidding
 
 D = torch.float64
 TASKS = [synthetic_convex, synthetic_nonconvex]
@@ -285,6 +285,6 @@ def test_moving_the_truth_leaves_the_task_alone():
 def test_other_tasks_and_other_dimensions_are_refused():
     maps = three_gaussians(n=20).maps
     with pytest.raises(TypeError, match="needs synthetic_convex"):
-        MixtureTruth(inventory(days=2), maps)
+        MixtureTruth(wind_bidding(hours=2), maps)
     with pytest.raises(ValueError, match=r"dimension 3, but got maps of shape \(3, 2, 2\)"):
         MixtureTruth(synthetic_convex(dim=3), maps)

@@ -2,14 +2,14 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from costscape.arrays import Form, columns_of, read
 from costscape.data import Dataset
@@ -138,6 +138,23 @@ class Method(ABC):
         self.task_ = self.task if here == device else deepcopy(self.task).to(device)
         return self.task_
 
+    def _recipe(self, model: nn.Module, train: Dataset, val: Dataset, *but: str) -> str:
+        """What two fits must share for one to go on from the other's checkpoint.
+
+        Settings, less those named in ``but``, the network and the data. The task is code: some of
+        its costs stand for it, to digits that all machines agree on.
+        """
+        assert is_dataclass(self)
+        own = {"task", "training", "seed", *but}
+        kept = [store.to_json(getattr(self, f.name)) for f in fields(self) if f.name not in own]
+        lower = self.task.feasible.bounds[0]
+        a = self.task.feasible.sample(4, Generator(lower.device).manual_seed(self.seed))
+        numbers = [val.x.double().mean(), val.y.double().mean()]
+        with torch.no_grad():
+            numbers += [*self.task.cost(train.y[:16, None].to(lower), a).double().mean(0)]
+        known = [f"{number:.4g}" for number in numbers]
+        return repr((kept, str(model), known))
+
     def _blank(self, rows: int) -> tuple[Tensor, Tensor]:
         """Stand-ins of the shapes seen in fit, to build an empty model on; ones have a level."""
         like = self.task.feasible.bounds[0]
@@ -186,7 +203,8 @@ class ScenarioMethod(Method):
     def scenarios(self, X: Any) -> Scenarios:
         """What may happen at each x, as torch tensors: weights (B, S), values (1 or B, S, ...)."""
         x, _ = self._read(X)
-        s = self._surface(x).scenarios
+        with torch.no_grad():
+            s: Scenarios = self._fitted()(x)
         return Scenarios(s.weights.cpu(), s.values.cpu())
 
     def expected_cost(self, X: Any, a: Any) -> Any:
@@ -234,12 +252,20 @@ class ScenarioMethod(Method):
         return action
 
 
-def validation_cost(task: Task, data: Dataset, solver: Solver | Literal["auto"]) -> Score:
+Surface = Callable[[nn.Module, Tensor], ExpectedCost]  # what a model says of x
+
+
+def validation_cost(
+    task: Task,
+    data: Dataset,
+    solver: Solver | Literal["auto"],
+    surface: Surface | None = None,
+) -> Score:
     """score(model): the mean cost on ``data`` of the decisions of a model of scenarios.
 
-    Solvers run coarsely. Iterative ones start at the best constant action, not at the last epoch's
-    decisions, so that a resumed fit scores as an unbroken one does, and see every k-th row only
-    where there are more than 128.
+    ``surface`` reads a model that answers with something else. Solvers run coarsely. Iterative
+    ones start at the best constant action, not at the last epoch's decisions, so that a resumed
+    fit scores as an unbroken one does, and see every k-th row only where there are more than 128.
     """
     some = data.y[:: max(1, len(data) // 256)]
     weights = some.new_full((1, len(some)), 1 / len(some))
@@ -250,23 +276,22 @@ def validation_cost(task: Task, data: Dataset, solver: Solver | Literal["auto"])
     start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
 
     def score(model: nn.Module) -> float:
-        return float(decision_costs(task, model, data, chosen.coarse(), start).mean())
+        g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
+        fit = choose(g, task.feasible) if solver == "auto" else solver
+        found = fit.coarse().minimise(g, task.feasible, len(data), start)
+        return float(task.cost(data.y, found.action).mean())
 
     return score
 
 
 def decision_costs(
-    task: Task,
-    model: nn.Module,
-    data: Dataset,
-    solver: Solver | Literal["auto"],
-    start: Tensor | None = None,
+    task: Task, model: nn.Module, data: Dataset, solver: Solver | Literal["auto"]
 ) -> Tensor:
     """f(y, a(x)) on each row of ``data``."""
     with torch.no_grad():
         g = ExpectedCost(task, model(data.x))
     chosen = choose(g, task.feasible) if solver == "auto" else solver
-    return task.cost(data.y, chosen.minimise(g, task.feasible, len(data), start).action)
+    return task.cost(data.y, chosen.minimise(g, task.feasible, len(data)).action)
 
 
 def _pairs(
@@ -292,7 +317,7 @@ def _check_task(task: Task, y: Tensor, seed: int) -> None:
             f"Y needs {1 + task.y_dims} axes, rows and the {task.y_dims} of one outcome, but has "
             f"shape {tuple(y.shape)}. Reshape it, or make the task with y_dims={y.ndim - 1}."
         )
-    a = task.feasible.sample(4, torch.Generator(lower.device).manual_seed(seed))
+    a = task.feasible.sample(4, Generator(lower.device).manual_seed(seed))
     some = y[:: max(1, len(y) // 64)].to(lower)
     try:
         with torch.no_grad():

@@ -8,8 +8,9 @@ Kong, Mu, Cui, Zhuang, Prakash, Dai and Zhang, DF2: Distribution-Free Decision-F
 UAI 2025.
 """
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -24,9 +25,8 @@ from costscape.models import (
     AnchoredValues,
     Attention,
     Builder,
-    ByLevel,
     Outcomes,
-    Standardise,
+    Units,
     Values,
     WindowLevels,
     by_shape,
@@ -164,7 +164,8 @@ class DF2(ScenarioMethod):
         model = model.to(train.x.device, train.x.dtype)
         name = f"{type(form).__name__.lower()}-{member}"
         training = self._named(name)
-        recipe = self._recipe(form, model, train, val)
+        form_json = json.dumps(store.to_json(form))
+        recipe = form_json + self._recipe(model, train, val, "outcomes", "members")
         if isinstance(anchored := _of(form), Anchored):
             _fit_anchor(model, train, start, anchored, training, seed, recipe)
         score = validation_cost(task, val, self.solver) if self.choose_epoch else None
@@ -183,24 +184,21 @@ class DF2(ScenarioMethod):
 
     def _network(self, train: Dataset, form: Outcomes) -> tuple[Attention, Tensor]:
         """A fresh network, and the training rows whose labels its outcomes start from."""
-        level = ByLevel(form.level, train.x) if isinstance(form, WindowLevels) else None
-        scale = None if level is None else level(train.x)
-        x, y = (v if scale is None else v / scale.view(-1, *(1,) * (v.ndim - 1))
-                for v in (train.x, train.y))  # fmt: skip
+        level = form.level if isinstance(form, WindowLevels) else None
+        x, y = train.x, train.y
+        units = Units(x, y, level, self.standardise)
         encoder = (self.encoder or by_shape(tuple(x.shape[1:])))()
         shared = isinstance(form, Absolute)
         points = min(self.points or (500 if shared else 200), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
-        y_scaler = Standardise(y if self.standardise else _unit(y))
-        labels = y_scaler(y[start])
+        labels = units.standard(x[start], y[start])
         values: Values | AnchoredValues
         if isinstance(_of(form), Anchored):
             width = int(encoder.out_features)  # type: ignore[arg-type]
             values = AnchoredValues(labels, width, self.learn_values)
         else:
             values = Values(labels, self.learn_values)
-        x_scaler = Standardise(x if self.standardise else _unit(x))
-        return Attention(encoder, values, points, x_scaler, y_scaler, level), start
+        return Attention(encoder, values, points, units), start
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Members)
@@ -242,27 +240,6 @@ class DF2(ScenarioMethod):
             lr=self.training.lr or RATE,
             checkpoint=None if path is None else f"{path}.{name}",
         )
-
-    def _recipe(self, form: Outcomes, model: nn.Module, train: Dataset, val: Dataset) -> str:
-        """What two fits must share for one to go on from the other's checkpoint.
-
-        The task is code: some of its costs stand for it, to digits that all machines agree on.
-        """
-        own = {"task", "outcomes", "members", "training", "seed"}
-        kept = [store.to_json(getattr(self, f.name)) for f in fields(self) if f.name not in own]
-        lower = self.task.feasible.bounds[0]
-        a = self.task.feasible.sample(4, Generator(lower.device).manual_seed(self.seed))
-        numbers = [val.x.double().mean(), val.y.double().mean()]
-        with torch.no_grad():
-            numbers += [*self.task.cost(train.y[:16, None].to(lower), a).double().mean(0)]
-        known = [f"{number:.4g}" for number in numbers]
-        return repr((kept, store.to_json(form), str(model), known))
-
-
-def _unit(like: Tensor) -> Tensor:
-    """Two rows of mean 0 and standard deviation 1."""
-    one = torch.ones_like(like[:1])
-    return torch.cat([-one, one])
 
 
 def _of(form: Outcomes) -> Absolute | Anchored:
@@ -307,7 +284,7 @@ def _fit_anchor(
     fit_network(
         model,
         lambda batch, rng: (
-            (model.location(batch.x) - model.standard(batch.x, batch.y)).square().mean()
+            (model.location(batch.x) - model.units.standard(batch.x, batch.y)).square().mean()
         ),
         train,
         replace(training, epochs=form.epochs, checkpoint=path and f"{path}.anchor"),
@@ -317,6 +294,7 @@ def _fit_anchor(
     )
     model.eval()
     with torch.no_grad():
-        residuals = model.standard(train.x[start], train.y[start]) - model.location(train.x[start])
+        x, y = train.x[start], train.y[start]
+        residuals = model.units.standard(x, y) - model.location(x)
     assert isinstance(model.values, AnchoredValues)
     model.values.start(residuals)

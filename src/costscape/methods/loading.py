@@ -9,9 +9,12 @@ from costscape.methods.base import Method
 from costscape.methods.constant import Constant
 from costscape.methods.df2 import DF2
 from costscape.methods.nearest import NearestNeighbours
+from costscape.methods.two_stage import TwoStage
 from costscape.tasks import Task
 
-METHODS: dict[str, type[Method]] = {m.__name__: m for m in (DF2, NearestNeighbours, Constant)}
+METHODS: dict[str, type[Method]] = {
+    m.__name__: m for m in (DF2, TwoStage, NearestNeighbours, Constant)
+}
 
 
 def load(

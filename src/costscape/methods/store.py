@@ -25,6 +25,7 @@ _KNOWN: dict[str, Any] = {
     part.__name__: part
     for part in (
         *(models.MLP, models.LSTM, models.Absolute, models.Anchored, models.WindowLevels),
+        *(models.Point, models.Mixture),
         *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
         *(solvers.Convex, solvers.Exhaustive, train.Training, models.mean_level),
     )

@@ -2,7 +2,14 @@
 
 from costscape.models.attention import Attention
 from costscape.models.encoders import LSTM, MLP, Builder, by_shape
-from costscape.models.inputs import ByLevel, Standardise, mean_level
+from costscape.models.forecasts import (
+    Forecast,
+    Mixture,
+    MixtureForecast,
+    Point,
+    PointForecast,
+)
+from costscape.models.inputs import ByLevel, Standardise, Units, mean_level
 from costscape.models.outcomes import (
     Absolute,
     Anchored,
@@ -21,8 +28,14 @@ __all__ = [
     "Attention",
     "Builder",
     "ByLevel",
+    "Forecast",
+    "Mixture",
+    "MixtureForecast",
     "Outcomes",
+    "Point",
+    "PointForecast",
     "Standardise",
+    "Units",
     "Values",
     "WindowLevels",
     "by_shape",

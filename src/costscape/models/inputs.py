@@ -1,4 +1,4 @@
-"""What the encoder sees of x, and the level of a window."""
+"""What a network sees of x and y, and the level of a window."""
 
 from collections.abc import Callable
 
@@ -59,3 +59,62 @@ class ByLevel(nn.Module):
                 f"value {float(torch.min(levels)):g}. Return x.flatten(1).abs().mean(1), say."
             )
         return levels
+
+
+class Units(nn.Module):
+    """Between the user's units and the network's: over the window's level, then standardised.
+
+    ``level`` None leaves windows as they are; ``standardise`` False makes the second step the
+    identity. Statistics are those of the training pairs given here.
+    """
+
+    def __init__(
+        self,
+        x: Float[Tensor, "n ..."],
+        y: Float[Tensor, "n ..."],
+        level: Level | None = None,
+        standardise: bool = True,
+    ) -> None:
+        super().__init__()
+        self.level = None if level is None else ByLevel(level, x)
+        if self.level is not None:
+            levels = self.level(x)
+            x, y = x / _column(levels, x), y / _column(levels, y)
+        self.x_scaler = Standardise(x if standardise else _unit(x))
+        self.y_scaler = Standardise(y if standardise else _unit(y))
+
+    def inputs(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        """x as the network sees it."""
+        if self.level is not None:
+            x = x / _column(self.level(x), x)
+        z: Tensor = self.x_scaler(x)
+        return z
+
+    def standard(
+        self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]
+    ) -> Float[Tensor, "B ..."]:
+        """y as the network sees it."""
+        if self.level is not None:
+            y = y / _column(self.level(x), y)
+        z: Tensor = self.y_scaler(y)
+        return z
+
+    def undo(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Outcomes z (B or 1, S, ...) of the network in the user's units."""
+        y = self.y_scaler.undo(z)
+        return y if self.level is None else y * _column(self.level(x), y)
+
+    def spread(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Standard deviations z (B or 1, S, ...) of the network in the user's units."""
+        s = self.y_scaler.scale * z
+        return s if self.level is None else s * _column(self.level(x), s)
+
+
+def _column(level: Tensor, like: Tensor) -> Tensor:
+    return level.reshape(-1, *(1,) * (like.ndim - 1))
+
+
+def _unit(like: Tensor) -> Tensor:
+    """Two rows of mean 0 and standard deviation 1."""
+    one = torch.ones_like(like[:1])
+    return torch.cat([-one, one])

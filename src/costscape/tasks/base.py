@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from costscape.sets import ConstraintSet
 
 Cost = Callable[[Tensor, Tensor], Tensor]
+Normal = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Task(nn.Module):
@@ -24,7 +25,9 @@ class Task(nn.Module):
 
     - ``convex``: f(y, .) is convex for every y;
     - ``hindsight``: y (*batch, *y_shape) -> the best a (*batch, d) had y been known;
-    - ``cvxpy``: (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S costs as an expression.
+    - ``cvxpy``: (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S costs as an expression;
+    - ``normal``: (m, s, a) -> the mean of f(y, a) for independent normals y_i of mean m_i and
+      standard deviation s_i, shaped and broadcasting as cost(m, a).
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Task(nn.Module):
         convex: bool = False,
         hindsight: Callable[[Tensor], Tensor] | None = None,
         cvxpy: Callable[[Any, Any], Any] | None = None,
+        normal: Normal | None = None,
         y_dims: int = 1,
     ) -> None:
         super().__init__()
@@ -49,18 +53,31 @@ class Task(nn.Module):
         self.convex = convex
         self.hindsight = hindsight
         self.cvxpy = cvxpy
+        self.normal = normal
         self.y_dims = y_dims
 
     def cost(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """f(y, a), with its shape checked."""
         return _of_shape(self.f(y, a), _batch(y, a, self.y_dims), "cost", y, a)
 
+    def of_normals(self) -> "Task":
+        """The same choice where an outcome is a normal law: y' = (m, s), side by side."""
+        return Task(self._normal(), self.feasible, convex=self.convex)
+
+    def _normal(self) -> "_OfNormals":
+        if self.normal is None or self.y_dims != 1:
+            raise TypeError(
+                "The expected cost under a normal law is needed in closed form, and this task was "
+                "made without normal=. Pass draws=1000, say, to average over draws instead."
+            )
+        return _OfNormals(self.normal)
+
 
 class SeparableTask(Task):
     """A task whose cost is a sum over coordinates: f(y, a) = sum_i f_i(y, a_i).
 
     ``terms(y, a)`` returns the d summands, (*batch, d); summand i may look at all of y but only
-    at a_i. Solvers then search each coordinate on its own.
+    at a_i. Solvers then search each coordinate on its own. ``normal`` returns summands too.
     """
 
     def __init__(
@@ -71,6 +88,7 @@ class SeparableTask(Task):
         convex: bool = False,
         hindsight: Callable[[Tensor], Tensor] | None = None,
         cvxpy: Callable[[Any, Any], Any] | None = None,
+        normal: Normal | None = None,
         y_dims: int = 1,
     ) -> None:
         _check_callable(terms, "SeparableTask", "terms")
@@ -80,6 +98,7 @@ class SeparableTask(Task):
             convex=convex,
             hindsight=hindsight,
             cvxpy=cvxpy,
+            normal=normal,
             y_dims=y_dims,
         )
         self.f_terms = terms
@@ -87,6 +106,18 @@ class SeparableTask(Task):
     def terms(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "... d"]:
         """The d summands of f(y, a), with their shape checked."""
         return _terms(self.f_terms, y, a, self.y_dims)
+
+    def of_normals(self) -> "SeparableTask":
+        return SeparableTask(self._normal(), self.feasible, convex=self.convex)
+
+
+class _OfNormals:
+    def __init__(self, normal: Normal) -> None:
+        self.normal = normal
+
+    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
+        m, s = y.chunk(2, -1)
+        return self.normal(m, s, a)
 
 
 class _SumOfTerms:

@@ -21,6 +21,7 @@ from torch import Tensor
 from costscape.sets.box import Box
 from costscape.tasks.base import SeparableTask
 from costscape.tasks.prices import check_prices
+from costscape.tasks.two_sided import standard_normal
 
 
 def wind_bidding(
@@ -41,10 +42,12 @@ def wind_bidding(
     at the rate (deploy + down) P(y <= a) + holding - down, never negative where holding >= down.
     Had y been known, the best bid is y itself.
     """
+    cost = _Bid(reserve, deploy, up, up_squared, down, fine)
     return SeparableTask(
-        _Bid(reserve, deploy, up, up_squared, down, fine),
+        cost,
         Box(0.0, cap, dim=hours),
         hindsight=partial(torch.clip, min=0.0, max=cap),
+        normal=cost.mean,
     )
 
 
@@ -89,3 +92,14 @@ class _Bid:
         over = short - self.reserve
         penalty = (self.up * over + self.up_squared * over**2 + self.fine) * (over > 0)
         return penalty + self.deploy * short.clamp(0, self.reserve) + self.down * (-short).relu()
+
+    def mean(self, m: Tensor, s: Tensor, a: Tensor) -> Tensor:
+        """E f for y ~ N(m, s^2), with clamp(a - y, 0, r) = (a - y)+ - over+."""
+        z = (a - m) / s
+        phi, below, above = standard_normal(z)
+        short, spare = s * (phi + z * below), s * (phi - z * above)
+        z = (a - self.reserve - m) / s
+        phi, below, _ = standard_normal(z)
+        over, over_squared = s * (phi + z * below), s**2 * ((1 + z**2) * below + z * phi)
+        penalty = self.up * over + self.up_squared * over_squared + self.fine * below
+        return penalty + self.deploy * (short - over) + self.down * spare

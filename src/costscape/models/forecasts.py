@@ -1,0 +1,168 @@
+"""Forecasts of y given x: one point, or a mixture of k diagonal Gaussians.
+
+    p(y | x) = sum_c w_c(x) prod_i N(y_i; m_ci(x), s_ci(x)^2),   c = 1..k
+
+Weights, means and log deviations are linear in the encoder's code.
+"""
+
+from dataclasses import dataclass
+from math import log, pi, prod
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from costscape.models.inputs import Units
+from costscape.scenarios import Scenarios
+
+LEAST = 0.01  # the least deviation, in standard deviations of the labels: a repeated label, such
+# as no wind at all, would else draw a component onto itself with a likelihood without bound
+
+
+@dataclass(frozen=True)
+class Point:
+    """One outcome, the conditional mean, by least squares."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """``components`` diagonal Gaussians, by maximum likelihood."""
+
+    components: int = 1
+
+    def __post_init__(self) -> None:
+        if self.components < 1:
+            raise ValueError(
+                f"Mixture needs at least 1 component, but got {self.components}. For one outcome "
+                f"without spread, take Point()."
+            )
+
+
+Forecast = Point | Mixture
+
+
+class PointForecast(nn.Module):
+    """x -> one scenario of weight 1."""
+
+    def __init__(self, encoder: nn.Module, units: Units, y_shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.units = units
+        self.y_shape = y_shape
+        self.location = nn.Linear(int(encoder.out_features), prod(y_shape))  # type: ignore[arg-type]
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
+        y = self.mean(x).unsqueeze(1)
+        return Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y)
+
+    def mean(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        """The outcome forecast, in the user's units."""
+        return self.units.undo(x, self._standard(x))
+
+    def loss(self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
+        """Squared error of each pair, in standard deviations of the labels."""
+        residual = self._standard(x) - self.units.standard(x, y)
+        return residual.flatten(1).square().mean(1)
+
+    def samples(
+        self, x: Float[Tensor, "B ..."], draws: int, rng: Generator
+    ) -> Float[Tensor, "B 1 ..."]:
+        """The point itself, whatever ``draws``."""
+        return self.mean(x).unsqueeze(1)
+
+    def _standard(self, x: Tensor) -> Tensor:
+        z: Tensor = self.location(self.encoder(self.units.inputs(x))).unflatten(-1, self.y_shape)
+        return z
+
+
+class MixtureForecast(nn.Module):
+    """x -> M draws of weight 1 / M.
+
+    The uniforms and normals behind the draws are kept with the model and are the same for every
+    x, so that a decision is repeatable and free of its batch mates. Means start at random labels,
+    so that many components begin apart.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        units: Units,
+        labels: Float[Tensor, "k ..."],
+        draws: int,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.units = units
+        k, self.y_shape = len(labels), labels.shape[1:]
+        width, size = int(encoder.out_features), prod(self.y_shape)  # type: ignore[arg-type]
+        self.logits = nn.Linear(width, k)
+        self.location = nn.Linear(width, k * size)
+        self.log_scale = nn.Linear(width, k * size)
+        nn.init.zeros_(self.log_scale.weight)
+        nn.init.zeros_(self.log_scale.bias)
+        if k > 1:
+            with torch.no_grad():
+                self.location.bias.copy_(labels.flatten())
+        self.uniforms: Tensor
+        self.register_buffer("uniforms", torch.rand(draws).to(labels))
+        self.normals: Tensor
+        self.register_buffer("normals", torch.randn(draws, *self.y_shape).to(labels))
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
+        logits, m, s = self._parts(x)
+        m, s = self.units.undo(x, m), self.units.spread(x, s)
+        edges = logits.softmax(-1).cumsum(-1)
+        u = self.uniforms.expand(len(x), -1).contiguous()
+        c = torch.searchsorted(edges, u).clamp(max=logits.shape[1] - 1)
+        c = c.reshape(*c.shape, *(1,) * len(self.y_shape)).expand(*c.shape, *self.y_shape)
+        y = m.gather(1, c) + s.gather(1, c) * self.normals
+        return Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y)
+
+    def laws(self, x: Float[Tensor, "B ..."]) -> Scenarios:
+        """The components: weights (B, k), values (B, k, 2 d), means beside deviations."""
+        logits, m, s = self._parts(x)
+        both = torch.cat([self.units.undo(x, m), self.units.spread(x, s)], -1)
+        return Scenarios(logits.softmax(-1), both)
+
+    def mean(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        """The mixture's mean, in the user's units."""
+        logits, m, _ = self._parts(x)
+        return torch.einsum("bk,bk...->b...", logits.softmax(-1), self.units.undo(x, m))
+
+    def loss(self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
+        """Minus the log likelihood of each pair, y in standard deviations of the labels."""
+        logits, m, s = self._parts(x)
+        z = (self.units.standard(x, y).unsqueeze(1) - m) / s
+        each = (-0.5 * z.square() - s.log() - 0.5 * log(2 * pi)).flatten(2).sum(-1)
+        return -(logits.log_softmax(-1) + each).logsumexp(-1)
+
+    def samples(
+        self, x: Float[Tensor, "B ..."], draws: int, rng: Generator
+    ) -> Float[Tensor, "B M ..."]:
+        """Draws through which gradients flow: m_c + s_c n, with a straight-through Gumbel c.
+
+        The component is the argmax of logits plus Gumbel noise; its gradient is that of the
+        softmax of the same numbers (Jang, Gu and Poole, 2017). Memory B x M x k.
+        """
+        logits, m, s = self._parts(x)
+        m, s = self.units.undo(x, m), self.units.spread(x, s)
+        n = torch.randn(
+            len(x), draws, *self.y_shape, generator=rng, device=m.device, dtype=m.dtype
+        )
+        k = logits.shape[1]
+        if k == 1:
+            return m + s * n
+        u = torch.rand(len(x), draws, k, generator=rng, device=m.device, dtype=m.dtype)
+        soft = (logits.unsqueeze(1) - (-u.clamp(1e-20, 1 - 1e-7).log()).log()).softmax(-1)
+        hard = torch.zeros_like(soft).scatter(-1, soft.argmax(-1, keepdim=True), 1.0)
+        choice = hard + soft - soft.detach()
+        pick = "bmk,bk...->bm..."
+        return torch.einsum(pick, choice, m) + torch.einsum(pick, choice, s) * n
+
+    def _parts(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits (B, k), means and deviations (B, k, ...), in the network's units."""
+        code = self.encoder(self.units.inputs(x))
+        logits = self.logits(code)
+        shape = (logits.shape[1], *self.y_shape)
+        s = self.log_scale(code).unflatten(-1, shape).clamp(-12, 12).exp() + LEAST
+        return logits, self.location(code).unflatten(-1, shape), s
