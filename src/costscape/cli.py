@@ -42,12 +42,14 @@ def demo(
 @app.command("list")
 def list_() -> None:
     """Name the problems and the methods."""
-    from costscape.experiments import METHODS, PROBLEMS
+    from costscape.experiments import FAMILIES, METHODS, PROBLEMS
 
-    for title, entries in (("problems", PROBLEMS), ("methods", METHODS)):
+    families = {f"{name}K": make for name, make in FAMILIES.items()}
+    for title, entries in (("problems", PROBLEMS), ("methods", {**METHODS, **families})):
         print(title)
         for name, make in entries.items():
             print(f"  {name:22}{(make.__doc__ or '').splitlines()[0]}")
+    print("K is any whole number: two-stage-gmm10 has a mixture of 10 Gaussians.")
 
 
 def main() -> None:

@@ -168,6 +168,13 @@ def fit_network(
     return history
 
 
+def check_ema(owner: str, ema: float | None) -> None:
+    if ema is not None and not 0 < ema < 1:
+        raise ValueError(
+            f"{owner} needs ema between 0 and 1, or None for no averaging, but got {ema}."
+        )
+
+
 @torch.no_grad()
 def _follow(average: nn.Module, model: nn.Module, ema: float) -> None:
     for slow, fast in zip(average.parameters(), model.parameters(), strict=True):

@@ -3,10 +3,12 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from costscape import DF2, Absolute, Training, evaluate
-from costscape.checks import check_set
+from costscape import DF2, Absolute, Mixture, Training, evaluate
+from costscape.checks import check_method, check_set
 from costscape.data import Splits
-from costscape.experiments import METHODS, PROBLEMS
+from costscape.experiments import FAMILIES, METHODS, PROBLEMS, method_of
+
+NAMES = [*METHODS, *(f"{family}2" for family in FAMILIES)]
 
 
 @pytest.fixture(scope="module")
@@ -76,41 +78,73 @@ def test_the_seed_of_a_synthetic_problem_makes_its_data_and_its_truth():
     assert not torch.equal(a.truth.best(x)[1], c.truth.best(x)[1])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", NAMES)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_method_can_be_made_for_every_problem(problems, name, method):
     p = problems[name]
-    made = METHODS[method](p, 5)
+    made = method_of(method)(p, 5)
     assert made.task is p.task
     assert made.seed == 5
-    assert METHODS[method].__doc__
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["synthetic-convex", "synthetic-nonconvex"])
-def test_every_method_fits_and_decides(problems, name, method):
-    p = cut(problems[name])
-    made = METHODS[method](p, 0)
-    quick = {
-        "training": Training(epochs=1, progress=False),
+def test_every_maker_says_what_it_makes():
+    for make in (*METHODS.values(), *FAMILIES.values()):
+        assert make.__doc__
+
+
+def quick(method):
+    """The same method, fitted in a blink."""
+    small = {
+        "training": Training(epochs=1, progress=False, device="cpu"),
         "points": 8,
         "actions": 4,
         "members": 1,
+        "draws": 10,
+        "samples": 6,
+        "rounds": 1,
+        "steps": 2,
+        "trees": 10,
     }
-    known = {f.name for f in fields(made)}
-    made = replace(made, **{k: v for k, v in quick.items() if k in known})
+    known = {f.name for f in fields(method)}
+    return replace(method, **{k: v for k, v in small.items() if k in known})
+
+
+@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize("name", ["synthetic-convex", "synthetic-nonconvex"])
+def test_every_method_keeps_the_contract(problems, name, method):
+    p = problems[name]
+    train = p.data.train[:70]
+    check_method(quick(method_of(method)(p, 0)), train.x, train.y)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_every_method_is_scored_by_regret_and_gap(problems, method):
+    p = cut(problems["synthetic-convex"])
     train, val, test = p.data.train, p.data.val, p.data.test
-    made.fit(train.x, train.y, val=(val.x, val.y))
-    assert p.task.feasible.contains(made.decide(test.x)).all()
+    made = quick(method_of(method)(p, 0)).fit(train.x, train.y, val=(val.x, val.y))
     result = evaluate(made, test.x, test.y, p.truth)
-    assert result.regret >= 0
-    assert result.gap >= 0
-    assert result.cost > result.regret or name == "synthetic-nonconvex"
+    assert result.cost > result.regret > 0
+    assert result.gap > 0
+
+
+@pytest.mark.parametrize("k", [1, 12, 1000])
+def test_a_family_has_a_method_for_every_whole_number(problems, k):
+    p = problems["synthetic-convex"]
+    for family in FAMILIES:
+        assert method_of(f"{family}{k}")(p, 0).forecast == Mixture(k)
+
+
+@pytest.mark.parametrize(
+    "name", ["two-stage-gmm", "two-stage-gmm0", "df3", "dfl-gmm1.5", "df2-gmm3"]
+)
+def test_an_unknown_method_is_told_what_there_is(name):
+    with pytest.raises(ValueError, match=r"There are df2, .* two-stage-gmmK, .* two-stage-gmm10"):
+        method_of(name)
 
 
 def test_the_papers_method_gets_the_papers_sizes(problems):
     p = problems["wind-farm"]
-    made = METHODS["df2-paper"](p, 0)
+    made = method_of("df2-paper")(p, 0)
     assert isinstance(made, DF2)
     assert (made.points, made.actions, made.members) == (500, 100, 1)
     assert made.outcomes == Absolute()

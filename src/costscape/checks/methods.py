@@ -11,7 +11,7 @@ from torch import Tensor
 
 from costscape.arrays import to_tensor
 from costscape.checks.must import must
-from costscape.methods import Method, ScenarioMethod, load
+from costscape.methods import Method, SurfaceMethod, load
 
 
 def check_method(method: Method, X: Any, Y: Any, **settings: Any) -> None:
@@ -73,7 +73,7 @@ def _check_alone(method: Method, x: Tensor, a: Tensor) -> None:
     for i in range(min(3, len(x))):
         one = _rows(method.decide(x[i : i + 1]), 1)
         near = bool(((one[0] - a[i]).abs() <= 1e-3 * (upper - lower).cpu() + 1e-6).all())
-        if not near and isinstance(method, ScenarioMethod):
+        if not near and isinstance(method, SurfaceMethod):
             both = torch.stack([one[0], a[i]])[None]
             cost = method.surface(x[i : i + 1])(both.to(lower))[0]
             near = bool((cost[0] - cost[1]).abs() <= 1e-4 * cost.abs().max() + 1e-6)

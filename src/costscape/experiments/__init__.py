@@ -1,5 +1,5 @@
 """Problem x method x seed."""
 
-from costscape.experiments.catalog import METHODS, PROBLEMS, Problem
+from costscape.experiments.catalog import FAMILIES, METHODS, PROBLEMS, Problem, method_of
 
-__all__ = ["METHODS", "PROBLEMS", "Problem"]
+__all__ = ["FAMILIES", "METHODS", "PROBLEMS", "Problem", "method_of"]

@@ -1,13 +1,31 @@
 """The problems and methods that have a name. To add one, add a function and a line."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from costscape.data import Splits, three_gaussians, wind_farm
 from costscape.evaluation import Truth
-from costscape.methods import DF2, Constant, Method, NearestNeighbours
-from costscape.models import LSTM, MLP, Builder
+from costscape.methods import (
+    CME,
+    DF2,
+    DFL,
+    EGL,
+    LANCER,
+    LODL,
+    SOEBM,
+    Constant,
+    KernelSmoother,
+    Method,
+    NearestNeighbours,
+    PlainNetwork,
+    PolicyNet,
+    RandomForest,
+    TaskMet,
+    TwoStage,
+)
+from costscape.models import LSTM, MLP, Builder, Mixture, Point
 from costscape.tasks import MixtureTruth, SeparableTask, Task, wind_bidding
 from costscape.tasks import synthetic_convex as convex_task
 from costscape.tasks import synthetic_nonconvex as nonconvex_task
@@ -18,7 +36,8 @@ from costscape.train import Training
 class Problem:
     """Data and a task, and what all methods share on it: the encoder and the training.
 
-    ``points`` is the paper's number of attention points; ``source`` says which data this is.
+    ``points`` is the paper's number of attention points, ``variances`` those of its proposal for
+    SO-EBM; ``source`` says which data this is.
     """
 
     data: Splits
@@ -26,8 +45,12 @@ class Problem:
     encoder: Builder
     training: Training
     points: int
+    variances: tuple[float, ...]
     source: str
     truth: Truth | None = None
+
+
+Make = Callable[[Problem, int], Method]
 
 
 def synthetic_convex(seed: int = 0) -> Problem:
@@ -48,6 +71,7 @@ def _synthetic(task: SeparableTask, seed: int) -> Problem:
         encoder=partial(MLP, 2),
         training=Training(epochs=50),
         points=1000,
+        variances=(0.01, 0.02, 0.05),
         source=f"three Gaussians, seed {seed}",
         truth=MixtureTruth(task, made.maps),
     )
@@ -61,6 +85,7 @@ def wind_farm_bidding(seed: int = 0) -> Problem:
         encoder=partial(LSTM, hidden=256),
         training=Training(epochs=200),
         points=500,
+        variances=(0.02, 0.05, 0.1),
         source="La Haute Borne wind farm 2014-2015 (ENGIE), embedded",
     )
 
@@ -77,9 +102,84 @@ def df2_paper(p: Problem, seed: int) -> Method:
     )
 
 
+def policy_net(p: Problem, seed: int) -> Method:
+    """A network from x to the action, trained on its cost."""
+    return PolicyNet(p.task, seed=seed)
+
+
+def two_stage_pe(p: Problem, seed: int) -> Method:
+    """The conditional mean, then the best action for it."""
+    return TwoStage(p.task, Point(), seed=seed)
+
+
+def two_stage_gmm(p: Problem, seed: int, k: int) -> Method:
+    """A mixture of K Gaussians by likelihood, then the best action for draws of it."""
+    return TwoStage(p.task, Mixture(k), seed=seed)
+
+
+def dfl_pe(p: Problem, seed: int) -> Method:
+    """A point forecast trained through the argmin."""
+    return DFL(p.task, Point(), seed=seed)
+
+
+def dfl_gmm(p: Problem, seed: int, k: int) -> Method:
+    """A mixture of K Gaussians trained through the argmin over its draws."""
+    return DFL(p.task, Mixture(k), seed=seed)
+
+
+def so_ebm_gmm(p: Problem, seed: int, k: int) -> Method:
+    """A mixture of K Gaussians trained as an energy of the action."""
+    return SOEBM(p.task, Mixture(k), variances=p.variances, seed=seed)
+
+
+def lodl_pe(p: Problem, seed: int) -> Method:
+    """A point forecast trained on a learned loss of its own for each pair."""
+    return LODL(p.task, Point(), seed=seed)
+
+
+def lodl_gmm(p: Problem, seed: int, k: int) -> Method:
+    """A mixture of K Gaussians trained on a learned loss of its own for each pair."""
+    return LODL(p.task, Mixture(k), seed=seed)
+
+
+def egl(p: Problem, seed: int) -> Method:
+    """A point forecast trained on one learned loss for all pairs."""
+    return EGL(p.task, seed=seed)
+
+
+def lancer(p: Problem, seed: int) -> Method:
+    """A point forecast trained on a learned landscape of decision cost."""
+    return LANCER(p.task, seed=seed)
+
+
+def taskmet(p: Problem, seed: int) -> Method:
+    """A point forecast by least squares in a learned metric."""
+    return TaskMet(p.task, seed=seed)
+
+
 def wsaa_knn(p: Problem, seed: int) -> Method:
     """Weights on the nearest neighbours' outcomes."""
     return NearestNeighbours(p.task, seed=seed)
+
+
+def wsaa_forest(p: Problem, seed: int) -> Method:
+    """Weights on outcomes that share leaves of a random forest."""
+    return RandomForest(p.task, seed=seed)
+
+
+def wsaa_kernel(p: Problem, seed: int) -> Method:
+    """Weights on outcomes by a Gaussian kernel (Nadaraya-Watson)."""
+    return KernelSmoother(p.task, seed=seed)
+
+
+def cme(p: Problem, seed: int) -> Method:
+    """Weights on outcomes by kernel ridge regression."""
+    return CME(p.task, seed=seed)
+
+
+def no_attention(p: Problem, seed: int) -> Method:
+    """A plain network g(x, a), fitted as DF2 is."""
+    return PlainNetwork(p.task, seed=seed)
 
 
 def constant(p: Problem, seed: int) -> Method:
@@ -92,9 +192,45 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "synthetic-nonconvex": synthetic_nonconvex,
     "wind-farm": wind_farm_bidding,
 }
-METHODS: dict[str, Callable[[Problem, int], Method]] = {
+METHODS: dict[str, Make] = {
     "df2": df2,
     "df2-paper": df2_paper,
+    "policy-net": policy_net,
+    "two-stage-pe": two_stage_pe,
+    "dfl-pe": dfl_pe,
+    "lodl-pe": lodl_pe,
+    "egl": egl,
+    "lancer": lancer,
+    "taskmet": taskmet,
     "wsaa-knn": wsaa_knn,
+    "wsaa-forest": wsaa_forest,
+    "wsaa-kernel": wsaa_kernel,
+    "cme": cme,
+    "no-attention": no_attention,
     "constant": constant,
 }
+# a name ends in any whole number K, the components of the mixture
+FAMILIES: dict[str, Callable[[Problem, int, int], Method]] = {
+    "two-stage-gmm": two_stage_gmm,
+    "dfl-gmm": dfl_gmm,
+    "so-ebm-gmm": so_ebm_gmm,
+    "lodl-gmm": lodl_gmm,
+}
+
+
+def method_of(name: str) -> Make:
+    """The maker of a named method; ``two-stage-gmm10`` is the family's with K = 10."""
+    if name in METHODS:
+        return METHODS[name]
+    found = re.fullmatch(r"(.*-gmm)([1-9]\d*)", name)
+    if found and found[1] in FAMILIES:
+        return _of_family(FAMILIES[found[1]], int(found[2]))
+    families = ", ".join(f"{family}K" for family in FAMILIES)
+    raise ValueError(
+        f"There is no method named {name!r}. There are {', '.join(METHODS)}, and {families} with "
+        f"K any whole number, such as two-stage-gmm10."
+    )
+
+
+def _of_family(make: Callable[[Problem, int, int], Method], k: int) -> Make:
+    return lambda p, seed: make(p, seed, k)

@@ -1,10 +1,56 @@
 """Fit on (x, y), then decide: x -> a in C."""
 
-from costscape.methods.base import Method, ScenarioMethod
+from costscape.methods.base import Method
+from costscape.methods.cme import CME
 from costscape.methods.constant import Constant
 from costscape.methods.df2 import DF2
+from costscape.methods.dfl import DFL
+from costscape.methods.direct import PlainNetwork
+from costscape.methods.egl import EGL
+from costscape.methods.energy import Langevin
+from costscape.methods.forest import RandomForest
+from costscape.methods.kernel import KernelSmoother
+from costscape.methods.lancer import LANCER
 from costscape.methods.loading import load
+from costscape.methods.local_losses import (
+    DirectedQuadratic,
+    DirectedWeightedMSE,
+    LossNetwork,
+    Quadratic,
+    WeightedMSE,
+)
+from costscape.methods.lodl import LODL
 from costscape.methods.nearest import NearestNeighbours
+from costscape.methods.policy_net import PolicyNet
+from costscape.methods.so_ebm import SOEBM
+from costscape.methods.surfaces import ScenarioMethod, SurfaceMethod
+from costscape.methods.taskmet import TaskMet
 from costscape.methods.two_stage import TwoStage
 
-__all__ = ["DF2", "Constant", "Method", "NearestNeighbours", "ScenarioMethod", "TwoStage", "load"]
+__all__ = [
+    "CME",
+    "DF2",
+    "DFL",
+    "EGL",
+    "LANCER",
+    "LODL",
+    "SOEBM",
+    "Constant",
+    "DirectedQuadratic",
+    "DirectedWeightedMSE",
+    "KernelSmoother",
+    "Langevin",
+    "LossNetwork",
+    "Method",
+    "NearestNeighbours",
+    "PlainNetwork",
+    "PolicyNet",
+    "Quadratic",
+    "RandomForest",
+    "ScenarioMethod",
+    "SurfaceMethod",
+    "TaskMet",
+    "TwoStage",
+    "WeightedMSE",
+    "load",
+]

@@ -2,11 +2,11 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -14,10 +14,7 @@ from torch import Generator, Tensor, nn
 from costscape.arrays import Form, columns_of, read
 from costscape.data import Dataset
 from costscape.methods import store
-from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.solvers import Exhaustive, Separable, Solution, Solver, choose
 from costscape.tasks import Task
-from costscape.train import Score
 
 M = TypeVar("M", bound="Method")
 HELD_OUT = 0.2  # the share of the rows, the latest, that chooses the epoch when no val is given
@@ -121,7 +118,7 @@ class Method(ABC):
         self.flat_ = fitted["flat"]
         self.task_ = self.task
         model = self._rebuild(fitted["facts"])
-        like = next(iter(tensors.values()))
+        like = next(value for value in tensors.values() if value.is_floating_point())
         model.to(like.dtype).load_state_dict(tensors)
         self.model_ = model.to(self.task.feasible.bounds[0]).eval()
 
@@ -193,105 +190,6 @@ class Method(ABC):
     def _give(self, form: Form, a: Tensor) -> Any:
         columns = self.columns_ if self.columns_ and len(self.columns_) == a.shape[-1] else None
         return form.give(a[:, 0] if self.flat_ and a.shape[-1] == 1 else a, columns)
-
-
-class ScenarioMethod(Method):
-    """A method whose model gives Scenarios; deciding is then the solver's work."""
-
-    solver: Solver | Literal["auto"]
-
-    def scenarios(self, X: Any) -> Scenarios:
-        """What may happen at each x, as torch tensors: weights (B, S), values (1 or B, S, ...)."""
-        x, _ = self._read(X)
-        with torch.no_grad():
-            s: Scenarios = self._fitted()(x)
-        return Scenarios(s.weights.cpu(), s.values.cpu())
-
-    def expected_cost(self, X: Any, a: Any) -> Any:
-        """g(x, a) for actions (B, d), one for each x, or (B or 1, J, d), J for each x."""
-        x, form = self._read(X)
-        action = self._actions(a, len(x)).to(x)
-        with torch.no_grad():
-            if action.ndim == 2:
-                return form.give(self._surface(x)(action[:, None])[:, 0], ("expected_cost",))
-            return form.give(self._surface(x)(action), None)
-
-    def surface(self, X: Any) -> ExpectedCost:
-        """g(x, .), the learned expected cost at each x, as torch speaks it."""
-        return self._surface(self._read(X)[0])
-
-    def solution(self, x: Tensor, start: Tensor | None = None) -> Solution:
-        """The decision for each x (a tensor on the model's device) and its expected cost."""
-        g = self._surface(x)
-        return self._solver(g).minimise(g, g.task.feasible, len(x), start)
-
-    def _decide(self, x: Tensor) -> Tensor:
-        return self.solution(x).action
-
-    def _solver(self, g: ExpectedCost) -> Solver:
-        return choose(g, g.task.feasible) if self.solver == "auto" else self.solver
-
-    def _surface(self, x: Tensor) -> ExpectedCost:
-        model, task = self._fitted(), self.task_
-        assert task is not None
-        with torch.no_grad():
-            return ExpectedCost(task, model(x))
-
-    def _actions(self, a: Any, rows: int) -> Tensor:
-        action, _ = read(a, "a", self.task.feasible.bounds[0].dtype)
-        d = self.task.feasible.dim
-        if d == 1 and action.ndim == 1:
-            action = action.unsqueeze(-1)
-        shape = tuple(action.shape)
-        several = len(shape) == 3 and shape[0] in (1, rows) and shape[2] == d
-        if shape != (rows, d) and not several:
-            raise ValueError(
-                f"a needs shape ({rows}, {d}), one action for each x, or ({rows}, J, {d}), but "
-                f"has {shape}."
-            )
-        return action
-
-
-Surface = Callable[[nn.Module, Tensor], ExpectedCost]  # what a model says of x
-
-
-def validation_cost(
-    task: Task,
-    data: Dataset,
-    solver: Solver | Literal["auto"],
-    surface: Surface | None = None,
-) -> Score:
-    """score(model): the mean cost on ``data`` of the decisions of a model of scenarios.
-
-    ``surface`` reads a model that answers with something else. Solvers run coarsely. Iterative
-    ones start at the best constant action, not at the last epoch's decisions, so that a resumed
-    fit scores as an unbroken one does, and see every k-th row only where there are more than 128.
-    """
-    some = data.y[:: max(1, len(data) // 256)]
-    weights = some.new_full((1, len(some)), 1 / len(some))
-    g = ExpectedCost(task, Scenarios(weights, some.unsqueeze(0)))
-    chosen = choose(g, task.feasible) if solver == "auto" else solver
-    if not isinstance(chosen, Separable | Exhaustive):
-        data = data[:: max(1, len(data) // 128)]
-    start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
-
-    def score(model: nn.Module) -> float:
-        g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
-        fit = choose(g, task.feasible) if solver == "auto" else solver
-        found = fit.coarse().minimise(g, task.feasible, len(data), start)
-        return float(task.cost(data.y, found.action).mean())
-
-    return score
-
-
-def decision_costs(
-    task: Task, model: nn.Module, data: Dataset, solver: Solver | Literal["auto"]
-) -> Tensor:
-    """f(y, a(x)) on each row of ``data``."""
-    with torch.no_grad():
-        g = ExpectedCost(task, model(data.x))
-    chosen = choose(g, task.feasible) if solver == "auto" else solver
-    return task.cost(data.y, chosen.minimise(g, task.feasible, len(data)).action)
 
 
 def _pairs(

@@ -18,7 +18,8 @@ from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods import store
-from costscape.methods.base import ScenarioMethod, decision_costs, validation_cost
+from costscape.methods.scoring import decision_costs, spread_of, validation_cost
+from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import (
     Absolute,
     Anchored,
@@ -36,7 +37,7 @@ from costscape.solvers import Solver
 from costscape.tasks import SeparableTask, Task
 from costscape.tasks.base import Cost
 from costscape.train import RATE as PAPER_RATE
-from costscape.train import History, Training, fit_network
+from costscape.train import History, Training, check_ema, fit_network
 
 RATE = 5e-4  # half the paper's: of rates tried, the best on validation with averaged weights
 
@@ -97,10 +98,7 @@ class DF2(ScenarioMethod):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"DF2 needs {name} of at least 1, but got {value}.")
-        if self.ema is not None and not 0 < self.ema < 1:
-            raise ValueError(
-                f"DF2 needs ema between 0 and 1, or None for no averaging, but got {self.ema}."
-            )
+        check_ema("DF2", self.ema)
 
     @staticmethod
     def as_in_paper(
@@ -257,17 +255,12 @@ def _clearly_best(costs: list[Tensor]) -> int:
 
 
 def _spread(f: Cost, y: Tensor, a: Tensor, paid: Tensor) -> Tensor:
-    """The standard deviation of f(., a) over the batch, and a tenth of its mean at least.
+    """The spread of f(., a) over the batch.
 
-    A batch of one pair, or of equal labels, has no spread, and is measured by its mean abs(f).
     Actions of their own for each pair are priced at 16 outcomes of the batch, not at all of them.
     """
     with torch.no_grad():
-        costs = paid if len(a) == 1 else f(y[:16, None, None], a)
-        sd = costs.std(0, correction=0)
-        size = costs.abs().mean()
-        size = size.where(size > 0, 1.0)
-        return sd.clamp(min=0.1 * sd.mean() + 1e-30).where(sd.mean() > 0, size)
+        return spread_of(paid if len(a) == 1 else f(y[:16, None, None], a))
 
 
 def _fit_anchor(

@@ -1,6 +1,7 @@
 """What methods with a forecast p(y | x) share: the network, its draws, its first fit."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,13 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import ScenarioMethod, validation_cost
+from costscape.methods.scoring import validation_cost
+from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point, PointForecast
 from costscape.models.inputs import Level
 from costscape.scenarios import ExpectedCost
 from costscape.tasks import Task
-from costscape.train import History, Loss, Score, Training, fit_network
+from costscape.train import History, Loss, Score, Training, check_ema, fit_network
 
 SHOWN = 1000  # draws of scenarios() where deciding needs none
 
@@ -42,6 +44,7 @@ class ForecastMethod(ScenarioMethod):
         """Fit the fresh model; one history for each stage."""
 
     def __post_init__(self) -> None:
+        check_ema(type(self).__name__, self.ema)
         if self.draws is not None and self.draws < 1:
             raise ValueError(
                 f"{type(self).__name__} needs draws of at least 1, or None for the closed form, "
@@ -81,14 +84,18 @@ class ForecastMethod(ScenarioMethod):
         val: Dataset,
         name: str,
         training: Training | None = None,
+        pairs: Dataset | None = None,
     ) -> History:
-        """Minimise a loss over the training pairs; the epoch is chosen by decision cost."""
+        """Minimise a loss over the training pairs; the epoch is chosen by decision cost.
+
+        ``pairs`` are what the loss sees of them, where that is not (x, y).
+        """
         training = training or self.training
         path = training.checkpoint
         return fit_network(
             model,
             loss,
-            train,
+            pairs or train,
             replace(training, checkpoint=None if path is None else f"{path}.{name}"),
             seed=self.seed,
             score=self._score(task, val),
@@ -96,6 +103,38 @@ class ForecastMethod(ScenarioMethod):
             title=f"{type(self).__name__} {name}",
             recipe=name + self._recipe(model, train, val),
         )
+
+    def _refine(
+        self,
+        task: Task,
+        model: Network,
+        loss: Loss,
+        train: Dataset,
+        val: Dataset,
+        ways: Sequence[Training],
+        pairs: Dataset | None = None,
+    ) -> list[History]:
+        """The later stage, each of ``ways`` from the same start.
+
+        The model is left where its decisions cost least on val: after one of them, or at the
+        start. The histories of the others say -1 for their best epoch.
+        """
+        start, kept = copy_of(model), None
+        with torch.no_grad():
+            least = self._score(task, val)(model.eval())
+        best, histories = start, []
+        for i, training in enumerate(ways):
+            model.load_state_dict(start)
+            name = "decisions" if len(ways) == 1 else f"decisions-{i}"
+            history = self._stage(task, model, loss, train, val, name, training, pairs)
+            if history.best < least:
+                least, best, kept = history.best, copy_of(model), i
+            histories.append(history)
+        model.load_state_dict(best)
+        for i, history in enumerate(histories):
+            if i != kept:
+                history.best_epoch = -1
+        return histories
 
     def _score(self, task: Task, val: Dataset) -> Score:
         return validation_cost(task, val, self.solver, lambda m, x: self._cost(task, m, x))
@@ -127,3 +166,7 @@ class ForecastMethod(ScenarioMethod):
         assert task is not None
         with torch.no_grad():
             return self._cost(task, model, x)
+
+
+def copy_of(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}

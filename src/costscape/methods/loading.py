@@ -6,14 +6,42 @@ from typing import Any
 
 from costscape.methods import store
 from costscape.methods.base import Method
+from costscape.methods.cme import CME
 from costscape.methods.constant import Constant
 from costscape.methods.df2 import DF2
+from costscape.methods.dfl import DFL
+from costscape.methods.direct import PlainNetwork
+from costscape.methods.egl import EGL
+from costscape.methods.forest import RandomForest
+from costscape.methods.kernel import KernelSmoother
+from costscape.methods.lancer import LANCER
+from costscape.methods.lodl import LODL
 from costscape.methods.nearest import NearestNeighbours
+from costscape.methods.policy_net import PolicyNet
+from costscape.methods.so_ebm import SOEBM
+from costscape.methods.taskmet import TaskMet
 from costscape.methods.two_stage import TwoStage
 from costscape.tasks import Task
 
 METHODS: dict[str, type[Method]] = {
-    m.__name__: m for m in (DF2, TwoStage, NearestNeighbours, Constant)
+    m.__name__: m
+    for m in (
+        CME,
+        DF2,
+        DFL,
+        EGL,
+        LANCER,
+        LODL,
+        SOEBM,
+        Constant,
+        KernelSmoother,
+        NearestNeighbours,
+        PlainNetwork,
+        PolicyNet,
+        RandomForest,
+        TaskMet,
+        TwoStage,
+    )
 }
 
 

@@ -14,7 +14,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import ScenarioMethod, validation_cost
+from costscape.methods.scoring import validation_cost
+from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Standardise
 from costscape.scenarios import Scenarios
 from costscape.solvers import Solver
@@ -33,7 +34,9 @@ class NearestNeighbours(ScenarioMethod):
     seed: int = 0
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        task = self._move_task(self.task.feasible.bounds[0].device)
+        device = self.task.feasible.bounds[0].device
+        task = self._move_task(device)
+        train, val = (part.to(device, part.x.dtype) for part in (train, val))
         if self.k is not None and not 1 <= self.k <= len(train):
             raise ValueError(
                 f"k needs to be from 1 to the {len(train)} training rows, but is {self.k}."

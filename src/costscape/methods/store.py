@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from costscape import models, solvers, train
+from costscape.methods import energy, local_losses
 
 FORMAT = 1
 # settings that are rebuilt by name
@@ -25,9 +26,12 @@ _KNOWN: dict[str, Any] = {
     part.__name__: part
     for part in (
         *(models.MLP, models.LSTM, models.Absolute, models.Anchored, models.WindowLevels),
-        *(models.Point, models.Mixture),
+        *(models.Point, models.Mixture, energy.Langevin),
+        *(local_losses.WeightedMSE, local_losses.DirectedWeightedMSE, local_losses.Quadratic),
+        *(local_losses.DirectedQuadratic, local_losses.LossNetwork),
         *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
-        *(solvers.Convex, solvers.Exhaustive, train.Training, models.mean_level),
+        *(solvers.Convex, solvers.Exhaustive, solvers.Implicit, solvers.CvxpyLayer),
+        *(train.Training, models.mean_level),
     )
 }
 
@@ -85,6 +89,8 @@ def to_json(value: Any) -> Any:
         return str(value)
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, tuple):
+        return {"tuple": [to_json(part) for part in value]}
     code = value.func if isinstance(value, partial) else value
     name = getattr(code, "__name__", type(code).__name__)
     if isinstance(value, partial) and _KNOWN.get(name) is code:
@@ -105,6 +111,8 @@ def from_json(value: Any) -> Any:
         return value
     if "name" in value:
         return _KNOWN[value["name"]]
+    if "tuple" in value:
+        return tuple(from_json(part) for part in value["tuple"])
     kwargs = {k: from_json(v) for k, v in value["kwargs"].items()}
     if "partial" in value:
         return partial(_KNOWN[value["partial"]], *map(from_json, value["args"]), **kwargs)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.base import ConstraintSet
+from costscape.sets.tangent import Polyhedral, Rows
 from costscape.sets.vectors import (
     Numbers,
     as_numpy,
@@ -18,7 +18,7 @@ from costscape.sets.vectors import (
 )
 
 
-class Box(ConstraintSet):
+class Box(Polyhedral):
     """C = {a : lower <= a <= upper}; samples are uniform.
 
     Bounds are numbers or vectors; ``dim`` is needed only where both are numbers.
@@ -65,6 +65,11 @@ class Box(ConstraintSet):
 
     def describe(self, a: Any) -> list[Any]:
         return [a >= as_numpy(self.lower), a <= as_numpy(self.upper)]
+
+    def rows(self) -> Rows:
+        eye = torch.diag_embed(torch.ones_like(self.lower))
+        G, h = torch.cat([eye, -eye]), torch.cat([self.upper, -self.lower])
+        return Rows(A=G[:0], b=h[:0], G=G, h=h)
 
     def extra_repr(self) -> str:
         return f"lower={brief(self.lower)}, upper={brief(self.upper)}, dim={self.dim}"

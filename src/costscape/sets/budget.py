@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from torch import Generator, Tensor
 
-from costscape.sets.base import ConstraintSet
+from costscape.sets.tangent import Polyhedral, Rows
 from costscape.sets.threshold import onto_total
 from costscape.sets.vectors import (
     Numbers,
@@ -24,7 +24,7 @@ from costscape.sets.vectors import (
 BLOCK = 2**22  # numbers proposed at once
 
 
-class Budget(ConstraintSet):
+class Budget(Polyhedral):
     """C = {a : 0 <= a <= upper, sum(a) <= total}; samples are uniform.
 
     ``upper`` caps each coordinate (a number or a vector; inf or a number above total: no cap).
@@ -86,6 +86,15 @@ class Budget(ConstraintSet):
     def describe(self, a: Any) -> list[Any]:
         total = np.ones(self.dim) @ a <= float(self.total)
         return [a >= 0, a <= as_numpy(self.upper), total]
+
+    def rows(self) -> Rows:
+        one = torch.ones_like(self.upper)
+        eye = torch.diag_embed(one)
+        G, h = (
+            torch.cat([eye, -eye, one[None]]),
+            torch.cat([self.upper, 0 * one, self.total[None]]),
+        )
+        return Rows(A=G[:0], b=h[:0], G=G, h=h)
 
     def extra_repr(self) -> str:
         cap = f", upper={brief(self.upper)}" if (self.upper < self.total).any() else ""

@@ -6,15 +6,15 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.base import ConstraintSet
 from costscape.sets.hull import hull
 from costscape.sets.nearest import nearest
 from costscape.sets.rows import read_rows
 from costscape.sets.samplers import Chart, HitAndRun, Sampler
+from costscape.sets.tangent import Polyhedral, Rows
 from costscape.sets.vectors import Numbers, as_numpy
 
 
-class Polytope(ConstraintSet):
+class Polytope(Polyhedral):
     """C = {a : A a = b, G a <= h}, bounded; ``sampler`` gives the law of samples.
 
     The default, HitAndRun(), is near uniform. Made with 2d + 2 linear programs, which find the
@@ -113,6 +113,10 @@ class Polytope(ConstraintSet):
     def describe(self, a: Any) -> list[Any]:
         A, b, G, h = (as_numpy(v) for v in (self.A, self.b, self.G, self.h))
         return [A @ a == b] * (len(A) > 0) + [G @ a <= h] * (len(G) > 0)
+
+    def rows(self) -> Rows:
+        """Those in use: without the rows that follow from others, flat inequalities in A."""
+        return Rows(self.A, self.b, self.G, self.h)
 
     def extra_repr(self) -> str:
         return (

@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.base import ConstraintSet
+from costscape.sets.tangent import Polyhedral, Rows
 from costscape.sets.threshold import onto_total
 from costscape.sets.vectors import Numbers, as_tensors, check_dim, check_total
 
 
-class Simplex(ConstraintSet):
+class Simplex(Polyhedral):
     """C = {a : a >= 0, sum(a) = total}; samples are uniform (total times a flat Dirichlet).
 
     >>> Simplex(dim=3).project(torch.tensor([1.0, 1.0, -5.0]))
@@ -49,6 +49,10 @@ class Simplex(ConstraintSet):
 
     def describe(self, a: Any) -> list[Any]:
         return [a >= 0, np.ones(self.dim) @ a == float(self.total)]
+
+    def rows(self) -> Rows:
+        one = torch.ones_like(self.bounds[1])
+        return Rows(A=one[None], b=self.total[None], G=-torch.diag_embed(one), h=0 * one)
 
     def extra_repr(self) -> str:
         return f"total={float(self.total):g}, dim={self.dim}"

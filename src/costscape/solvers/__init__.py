@@ -3,14 +3,20 @@
 from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.choose import choose
 from costscape.solvers.convex import Convex
+from costscape.solvers.cvxpy_layer import CvxpyLayer
 from costscape.solvers.exhaustive import Exhaustive
+from costscape.solvers.implicit import Implicit
+from costscape.solvers.layer import Layer
 from costscape.solvers.mirror_descent import MirrorDescent
 from costscape.solvers.projected_adam import ProjectedAdam
 from costscape.solvers.separable import Separable
 
 __all__ = [
     "Convex",
+    "CvxpyLayer",
     "Exhaustive",
+    "Implicit",
+    "Layer",
     "MirrorDescent",
     "Objective",
     "ProjectedAdam",

@@ -43,7 +43,7 @@ class Solver(ABC):
                 f'{type(self).__name__} {reason}. solver="auto" finds one that serves.'
             )
         found = self._minimise(objective, feasible, batch, start)
-        _check_feasible(found.action, feasible, type(self).__name__)
+        check_feasible(found.action, feasible, type(self).__name__)
         _check_finite(found.cost, type(self).__name__)
         return found
 
@@ -68,7 +68,7 @@ def better(a: Tensor, now: Tensor, best: Tensor, cost: Tensor) -> tuple[Tensor, 
     return torch.where(won[..., None], a, best), torch.where(won, now, cost)
 
 
-def _check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
+def check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
     violation = feasible.violation(a)
     bad = ~(violation <= feasible.tolerance)  # written so that NaN is bad
     if bad.any():

@@ -1,0 +1,142 @@
+"""Policy network: x -> a in C at once, fitted on what its actions cost.
+
+    minimise over theta   mean_(x, y)  f(y, a_theta(x)),     a_theta(x) = land( W q(x) + b )
+
+with an encoder q and a layer that lands in C. On a Finite list the policy is p(x) = softmax over
+the K actions, fitted on sum_k p_k(x) f(y, a_k), and decides for the most probable one.
+
+Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Science 2020, call it
+empirical risk minimisation over decision rules; Donti, Amos and Kolter, NeurIPS 2017, compare
+with it.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from costscape.data import Dataset
+from costscape.methods.base import Method
+from costscape.methods.scoring import sampled_costs
+from costscape.models import Builder, Standardise, by_shape
+from costscape.models.landing import landing
+from costscape.sets import ConstraintSet, Finite
+from costscape.solvers.base import check_feasible
+from costscape.tasks import Task
+from costscape.train import Training, check_ema, fit_network
+
+RATE = 1e-2  # of rates tried, among the best on validation
+CALL_BACK = 0.1  # price of one squared width beyond C, in units of the spread of f
+
+
+@dataclass
+class PolicyNet(Method):
+    """One network from x to the decision; there is no g(x, a) to ask afterwards.
+
+    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
+    - ``standardise``: False lets the network see x in its own units.
+    - ``ema``: decay of the moving average of the weights, or None.
+
+    Where f has no slope in a, as at a jump, it teaches the network nothing.
+    """
+
+    task: Task
+    encoder: Builder | None = None
+    standardise: bool = True
+    ema: float | None = 0.995
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_ema("PolicyNet", self.ema)
+
+    def _fit(self, train: Dataset, val: Dataset) -> None:
+        device = self.training.where()
+        task = self._move_task(device)
+        train, val = (part.to(device, part.x.dtype) for part in (train, val))
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(self.seed)
+            model = self._network(train.x).to(device, train.x.dtype)
+        scale = _spread(sampled_costs(task.cost, task.feasible, train.y, self.seed))
+        self.history_ = fit_network(
+            model,
+            lambda batch, rng: policy_loss(task, model(batch.x), batch.y, scale),
+            train,
+            replace(self.training, lr=self.training.lr or RATE),
+            seed=self.seed,
+            score=lambda net: float(task.cost(val.y, _choose(task.feasible, net(val.x))).mean()),
+            ema=self.ema,
+            title="PolicyNet",
+            recipe=self._recipe(model, train, val),
+        )
+        self.model_ = model
+
+    def _decide(self, x: Tensor) -> Tensor:
+        model, task = self._fitted(), self.task_
+        assert task is not None
+        with torch.no_grad():
+            a = _choose(task.feasible, model(x))
+        check_feasible(a, task.feasible, "PolicyNet")
+        return a
+
+    def _facts(self) -> dict[str, Any]:
+        return {}
+
+    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
+        with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
+            return self._network(self._blank(2)[0])
+
+    def _network(self, x: Tensor) -> nn.Module:
+        encoder = (self.encoder or by_shape(tuple(x.shape[1:])))()
+        scaler = Standardise(x) if self.standardise else nn.Identity()
+        c = self.task.feasible
+        outputs = len(c.actions) if isinstance(c, Finite) else landing(c).inputs
+        return Policy(scaler, encoder, outputs)
+
+
+class Policy(nn.Module):
+    """x -> z, linear in the code; 0 at the start, which lands in the middle of C."""
+
+    def __init__(self, scaler: nn.Module, encoder: nn.Module, outputs: int) -> None:
+        super().__init__()
+        self.scaler = scaler
+        self.encoder = encoder
+        self.head = nn.Linear(int(encoder.out_features), outputs)  # type: ignore[arg-type]
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B n"]:
+        z: Tensor = self.head(self.encoder(self.scaler(x)))
+        return z
+
+
+def policy_loss(
+    task: Task, z: Float[Tensor, "B n"], y: Float[Tensor, "B ..."], scale: Tensor
+) -> Float[Tensor, ""]:
+    """The mean cost over ``scale``, and a small price on z beyond C.
+
+    The price keeps the network from going so far that the projection, stuck at a vertex, has no
+    slope to bring it back by. It changes no optimum: every a of C has a z within.
+    """
+    c = task.feasible
+    if isinstance(c, Finite):
+        paid = task.cost(y.unsqueeze(1), c.actions.unsqueeze(0))  # (B, K)
+        return (z.softmax(-1) * paid).sum(-1).mean() / scale
+    land = landing(c)
+    a = land(z)
+    return task.cost(y, a).mean() / scale + CALL_BACK * land.excess(z, a).mean()
+
+
+def _spread(cost: Tensor) -> Tensor:
+    """The mean over actions of the spread over labels; 1 where f never changes with y or a."""
+    sd = cost.std(0, correction=0).mean()
+    sd = sd.where(sd > 0, cost.std(correction=0))
+    return sd.where(sd > 0, 1.0)
+
+
+def _choose(c: ConstraintSet, z: Tensor) -> Tensor:
+    if isinstance(c, Finite):
+        return c.actions[z.argmax(-1)]
+    return c.project(landing(c)(z))  # the projection takes away the rounding

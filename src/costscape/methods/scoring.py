@@ -1,0 +1,97 @@
+"""What decisions cost, and how large costs are: the units in which methods are fitted."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from costscape.data import Dataset
+from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.sets import ConstraintSet
+from costscape.solvers import Convex, Exhaustive, ProjectedAdam, Separable, Solver, choose
+from costscape.tasks import Task
+from costscape.tasks.base import Cost
+from costscape.train import Score
+
+Surface = Callable[[nn.Module, Tensor], ExpectedCost]  # what a model says of x
+
+
+def validation_cost(
+    task: Task,
+    data: Dataset,
+    solver: Solver | Literal["auto"],
+    surface: Surface | None = None,
+) -> Score:
+    """score(model): the mean cost on ``data`` of the decisions of a model of scenarios.
+
+    ``surface`` reads a model that answers with something else. Solvers run coarsely. Iterative
+    ones start at the best constant action, not at the last epoch's decisions, so that a resumed
+    fit scores as an unbroken one does, and see every k-th row only where there are more than 128.
+    """
+    some = data.y[:: max(1, len(data) // 256)]
+    weights = some.new_full((1, len(some)), 1 / len(some))
+    g = ExpectedCost(task, Scenarios(weights, some.unsqueeze(0)))
+    chosen = choose(g, task.feasible) if solver == "auto" else solver
+    if not isinstance(chosen, Separable | Exhaustive):
+        data = data[:: max(1, len(data) // 128)]
+    start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
+
+    def score(model: nn.Module) -> float:
+        g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
+        fit = choose(g, task.feasible) if solver == "auto" else solver
+        found = fit.coarse().minimise(g, task.feasible, len(data), start)
+        return float(task.cost(data.y, found.action).mean())
+
+    return score
+
+
+def decision_costs(
+    task: Task, model: nn.Module, data: Dataset, solver: Solver | Literal["auto"]
+) -> Tensor:
+    """f(y, a(x)) on each row of ``data``."""
+    with torch.no_grad():
+        g = ExpectedCost(task, model(data.x))
+    chosen = choose(g, task.feasible) if solver == "auto" else solver
+    return task.cost(data.y, chosen.minimise(g, task.feasible, len(data)).action)
+
+
+def hindsight_actions(
+    task: Task, y: Float[Tensor, "n ..."], solver: Solver | Literal["auto"]
+) -> Float[Tensor, "n d"]:
+    """The best action had each y been known: the task's own answer, or the solver's."""
+    if task.hindsight is not None:
+        return task.feasible.project(task.hindsight(y))
+    g = ExpectedCost(task, Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y.unsqueeze(1)))
+    chosen = choose(g, task.feasible) if solver == "auto" else solver
+    if solver == "auto" and isinstance(chosen, Convex):
+        chosen = ProjectedAdam()  # a convex program for each of thousands of rows takes minutes
+    return chosen.minimise(g, task.feasible, len(y)).action
+
+
+def sampled_costs(
+    f: Cost, C: ConstraintSet, y: Float[Tensor, "n ..."], seed: int
+) -> Float[Tensor, "m J ..."]:
+    """f at up to 256 of the labels and 64 sampled actions."""
+    a = C.sample(64, Generator(C.bounds[0].device).manual_seed(seed))
+    with torch.no_grad():
+        cost = f(y[:: max(1, len(y) // 256)].unsqueeze(1), a.unsqueeze(0))
+    if not cost.isfinite().all():
+        j = int((~cost.isfinite()).nonzero()[0, 1])
+        raise ValueError(
+            f"cost(y, a) must be finite on the data and the feasible set, but is not at a = "
+            f"{a[j][:8].tolist()} for some label. Guard divisions, logarithms and roots in the "
+            f"cost."
+        )
+    return cost
+
+
+def spread_of(costs: Float[Tensor, "B ..."]) -> Tensor:
+    """The standard deviation of f(., a) over the rows, and a tenth of its mean at least.
+
+    Rows of one outcome have none, and are measured by their mean abs(f).
+    """
+    sd = costs.std(0, correction=0)
+    size = costs.abs().mean()
+    return sd.clamp(min=0.1 * sd.mean() + 1e-30).where(sd.mean() > 0, size.where(size > 0, 1.0))

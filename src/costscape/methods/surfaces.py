@@ -1,0 +1,76 @@
+"""Methods that learn g(x, a): deciding is then the solver's work."""
+
+from abc import abstractmethod
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from costscape.arrays import read
+from costscape.methods.base import Method
+from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.solvers import Objective, Solution, Solver, choose
+
+
+class SurfaceMethod(Method):
+    """A method whose model gives the expected cost of every action."""
+
+    solver: Solver | Literal["auto"]
+
+    @abstractmethod
+    def _surface(self, x: Tensor) -> Objective:
+        """g(x, .), without gradients to the model."""
+
+    def expected_cost(self, X: Any, a: Any) -> Any:
+        """g(x, a) for actions (B, d), one for each x, or (B or 1, J, d), J for each x."""
+        x, form = self._read(X)
+        action = self._actions(a, len(x)).to(x)
+        with torch.no_grad():
+            if action.ndim == 2:
+                return form.give(self._surface(x)(action[:, None])[:, 0], ("expected_cost",))
+            return form.give(self._surface(x)(action), None)
+
+    def surface(self, X: Any) -> Any:
+        """g(x, .), the learned expected cost at each x, as torch speaks it."""
+        return self._surface(self._read(X)[0])
+
+    def solution(self, x: Tensor, start: Tensor | None = None) -> Solution:
+        """The decision for each x (a tensor on the model's device) and its expected cost."""
+        g, task = self._surface(x), self.task_
+        assert task is not None
+        solver = choose(g, task.feasible) if self.solver == "auto" else self.solver
+        return solver.minimise(g, task.feasible, len(x), start)
+
+    def _decide(self, x: Tensor) -> Tensor:
+        return self.solution(x).action
+
+    def _actions(self, a: Any, rows: int) -> Tensor:
+        action, _ = read(a, "a", self.task.feasible.bounds[0].dtype)
+        d = self.task.feasible.dim
+        if d == 1 and action.ndim == 1:
+            action = action.unsqueeze(-1)
+        shape = tuple(action.shape)
+        several = len(shape) == 3 and shape[0] in (1, rows) and shape[2] == d
+        if shape != (rows, d) and not several:
+            raise ValueError(
+                f"a needs shape ({rows}, {d}), one action for each x, or ({rows}, J, {d}), but "
+                f"has {shape}."
+            )
+        return action
+
+
+class ScenarioMethod(SurfaceMethod):
+    """A method whose model gives Scenarios."""
+
+    def scenarios(self, X: Any) -> Scenarios:
+        """What may happen at each x, as torch tensors: weights (B, S), values (1 or B, S, ...)."""
+        x, _ = self._read(X)
+        with torch.no_grad():
+            s: Scenarios = self._fitted()(x)
+        return Scenarios(s.weights.cpu(), s.values.cpu())
+
+    def _surface(self, x: Tensor) -> ExpectedCost:
+        model, task = self._fitted(), self.task_
+        assert task is not None
+        with torch.no_grad():
+            return ExpectedCost(task, model(x))

@@ -1,0 +1,30 @@
+"""The contract of a differentiable argmin."""
+
+from abc import ABC, abstractmethod
+
+from jaxtyping import Float
+from torch import Tensor
+
+from costscape.scenarios import ExpectedCost
+from costscape.tasks import Task
+
+
+class Layer(ABC):
+    """a*(x) = argmin over C of g(x, a), through which gradients flow to the scenarios.
+
+    A frozen dataclass of settings. The answer is differentiable once in ``g.scenarios.weights``
+    and ``g.scenarios.values``; row b depends on row b of g alone.
+    """
+
+    def __call__(self, g: ExpectedCost) -> Float[Tensor, "B d"]:
+        if reason := self.refuses(g.task):
+            raise TypeError(f"{type(self).__name__} {reason}.")
+        return self._argmin(g)
+
+    @abstractmethod
+    def refuses(self, task: Task) -> str | None:
+        """Why this layer cannot take the task, or None if it can."""
+
+    @abstractmethod
+    def _argmin(self, g: ExpectedCost) -> Tensor:
+        """The decisions (B, d), once the task is known to fit."""
