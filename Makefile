@@ -27,6 +27,7 @@ format: $(STAMP)
 bench: $(STAMP)  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/bench_step.py
 	$(BIN)/python benchmarks/bench_solver.py
+	$(BIN)/python benchmarks/bench_epoch.py
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -3,21 +3,24 @@
 The convex synthetic problem, 3,500 training pairs, batches of 64, one thread, M = 100 draws. Each
 method is fitted for 2 and for 4 epochs (or rounds); the difference is the time of an epoch with
 its validation, the remainder what comes before the first. A method that starts from a two-stage
-fit pays for both stages, and df2 fits four networks: anchored and absolute, then two more of the
-better. Methods without epochs show their whole fit.
+fit pays for both stages, DFL for its second one twice, at two rates, and df2 for four networks:
+anchored and absolute, then two more of the better. Methods without epochs show their whole fit.
+The rows are kept in benchmarks/results/epochs.json, with the processor they were made on; --table
+prints them again.
 
-python benchmarks/bench_epoch.py [--method df2 dfl-gmm1 ...]
+python benchmarks/bench_epoch.py [--table]
 """
 
 import argparse
+import json
+import platform
 import time
 from dataclasses import fields, replace
+from pathlib import Path
 
-import torch
-
-from costscape.experiments import PROBLEMS, method_of
 from costscape.report import text_table
 
+STORE = Path(__file__).parent / "results" / "epochs.json"
 NAMES = (
     *("df2-paper", "df2", "policy-net", "two-stage-pe", "two-stage-gmm1", "two-stage-gmm1000"),
     *("dfl-pe", "dfl-gmm1", "dfl-gmm1000", "so-ebm-gmm1", "lodl-pe", "lodl-gmm1", "egl"),
@@ -42,33 +45,54 @@ def seconds(method, data):
 
 
 def measure(name, problem):
+    from costscape.experiments import method_of
+
     made = method_of(name)(problem, 0)
     if shortened(made, 2) is None:
-        return None, seconds(made, problem.data)
+        return {"method": name, "epoch": None, "besides": seconds(made, problem.data)}
     short, long = (seconds(shortened(made, n), problem.data) for n in (2, 4))
     epoch = (long - short) / 2
-    return epoch, max(0.0, short - 2 * epoch)
+    return {"method": name, "epoch": epoch, "besides": max(0.0, short - 2 * epoch)}
 
 
-def main(names):
+def table(rows):
+    (unit,) = (row["epoch"] for row in rows if row["method"] == "df2-paper")
+    return text_table(
+        [
+            {
+                "method": row["method"],
+                "s an epoch": f"{row['epoch']:.2f}" if row["epoch"] else "",
+                "over df2-paper": f"{row['epoch'] / unit:.1f}" if row["epoch"] else "",
+                "s besides": f"{row['besides']:.1f}",
+            }
+            for row in rows
+        ]
+    )
+
+
+def kept():
+    return json.loads(STORE.read_text())["rows"]
+
+
+def main():
+    import torch
+
+    from costscape.experiments import PROBLEMS
+
     torch.set_num_threads(1)
     problem = PROBLEMS["synthetic-convex"](0)
-    unit, _ = measure("df2-paper", problem)
+    measure("df2-paper", problem)  # the first of all pays for what torch loads late
     rows = []
-    for name in names:
-        epoch, before = measure(name, problem)
-        rows.append(
-            {
-                "method": name,
-                "s an epoch": "" if epoch is None else f"{epoch:.2f}",
-                "over df2-paper": "" if epoch is None else f"{epoch / unit:.1f}",
-                "s besides": f"{before:.1f}",
-            }
-        )
-    print(text_table(rows))
+    for name in NAMES:
+        rows.append(measure(name, problem))
+        print(name, flush=True)
+    machine = {"processor": platform.processor() or platform.machine(), "torch": torch.__version__}
+    STORE.write_text(json.dumps({**machine, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--method", nargs="+", default=NAMES)
-    main(parser.parse_args().method)
+    parser.add_argument("--table", action="store_true", help="print the kept rows, run nothing")
+    if not parser.parse_args().table:
+        main()
+    print(table(kept()))

@@ -13,7 +13,7 @@ Shapes: B contexts x, J actions each, S scenarios, d decision variables.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -64,6 +64,27 @@ def union(parts: list[Scenarios]) -> Scenarios:
     return Scenarios(weights, torch.cat(values, 1))
 
 
+@runtime_checkable
+class Surface(Protocol):
+    """An objective that may be a sum over coordinates, g = sum_i g_i(x, a_i), and says so."""
+
+    @property
+    def separable(self) -> bool: ...
+
+    @property
+    def convex(self) -> bool: ...
+
+    @property
+    def shared(self) -> bool:
+        """Whether actions shared by all x cost hardly more than those of one x."""
+
+    def terms(self, a: Tensor) -> Tensor:
+        """Actions (B or 1, J, d) -> the d summands (B, J, d)."""
+
+    def rows(self, i: slice) -> "Surface":
+        """The same for some of the x."""
+
+
 @dataclass(frozen=True)
 class ExpectedCost:
     """g(x, a) for a batch of x: call it with actions (B, J, d) for costs (B, J).
@@ -80,6 +101,18 @@ class ExpectedCost:
 
     def __len__(self) -> int:
         return len(self.scenarios)
+
+    @property
+    def separable(self) -> bool:
+        return isinstance(self.task, SeparableTask)
+
+    @property
+    def convex(self) -> bool:
+        return self.task.convex
+
+    @property
+    def shared(self) -> bool:
+        return self.scenarios.shared
 
     def __call__(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J"]:
         return self._mean(self.task.cost, a)

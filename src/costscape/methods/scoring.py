@@ -10,19 +10,27 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import ConstraintSet
-from costscape.solvers import Convex, Exhaustive, ProjectedAdam, Separable, Solver, choose
+from costscape.solvers import (
+    Convex,
+    Exhaustive,
+    Objective,
+    ProjectedAdam,
+    Separable,
+    Solver,
+    choose,
+)
 from costscape.tasks import Task
 from costscape.tasks.base import Cost
 from costscape.train import Score
 
-Surface = Callable[[nn.Module, Tensor], ExpectedCost]  # what a model says of x
+Reading = Callable[[nn.Module, Tensor], Objective]  # what a model says of x
 
 
 def validation_cost(
     task: Task,
     data: Dataset,
     solver: Solver | Literal["auto"],
-    surface: Surface | None = None,
+    surface: Reading | None = None,
 ) -> Score:
     """score(model): the mean cost on ``data`` of the decisions of a model of scenarios.
 
@@ -39,6 +47,7 @@ def validation_cost(
     start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
 
     def score(model: nn.Module) -> float:
+        g: Objective
         g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
         fit = choose(g, task.feasible) if solver == "auto" else solver
         found = fit.coarse().minimise(g, task.feasible, len(data), start)

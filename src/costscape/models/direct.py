@@ -147,6 +147,21 @@ class SurfaceAt:
     def __len__(self) -> int:
         return len(self.context)
 
+    @property
+    def separable(self) -> bool:
+        return self.surface.head.groups == len(self.surface.middle)
+
+    @property
+    def convex(self) -> bool:
+        return isinstance(self.surface.head, InputConvex)
+
+    @property
+    def shared(self) -> bool:
+        return False
+
+    def rows(self, i: slice) -> "SurfaceAt":
+        return SurfaceAt(self.surface, self.context[i])
+
     def __call__(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J"]:
         return self.terms(a).sum(-1)
 

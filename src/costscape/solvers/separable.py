@@ -6,10 +6,9 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from costscape.scenarios import ExpectedCost
+from costscape.scenarios import Surface
 from costscape.sets import Box, ConstraintSet
 from costscape.solvers.base import Objective, Solution, Solver
-from costscape.tasks import SeparableTask
 
 ROWS = 2**22  # costs held at once on the first grid
 FAR = 2.0**-18  # of the interval: below, only the best basin is refined
@@ -37,9 +36,9 @@ class Separable(Solver):
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
         if not isinstance(feasible, Box):
             return f"needs a Box, and this feasible set is a {type(feasible).__name__}"
-        if not isinstance(objective, ExpectedCost):
+        if not isinstance(objective, Surface):
             return "needs an ExpectedCost, to know that the cost is a sum over coordinates"
-        if not isinstance(objective.task, SeparableTask):
+        if not objective.separable:
             return (
                 "needs a SeparableTask, whose cost is a sum over coordinates, and this is a Task"
             )
@@ -51,9 +50,8 @@ class Separable(Solver):
     def _minimise(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
-        g = cast(ExpectedCost, objective)
-        shared = g.scenarios.shared
-        points = self.grid if shared else 9 if g.task.convex else self.own_grid
+        g = cast(Surface, objective)
+        points = self.grid if g.shared else 9 if g.convex else self.own_grid
         # a block of rows at a time keeps the first grid's costs (rows, points, d) small
         rows = max(1, ROWS // (points * feasible.dim))
         with torch.no_grad():
@@ -63,7 +61,7 @@ class Separable(Solver):
             ]
         return Solution(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
-    def _rows(self, g: ExpectedCost, box: Box, points: int) -> tuple[Tensor, Tensor]:
+    def _rows(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
         lower, width = box.lower, box.upper - box.lower
 
         def cost(t: Tensor) -> Tensor:
@@ -72,10 +70,10 @@ class Separable(Solver):
         t = torch.linspace(0, 1, points, dtype=lower.dtype, device=lower.device)
         step = 1 / (points - 1)
         first = cost(t[None, :, None])
-        basins = 1 if g.task.convex else min(self.basins, points)
+        basins = 1 if g.convex else min(self.basins, points)
         best, k = _local_minima(first, basins)
         finer = (self.grid - 1) // (points - 1)
-        if g.task.convex or self.cells == 0 or finer < 2:
+        if g.convex or self.cells == 0 or finer < 2:
             t = t[k]
         else:
             step /= finer
