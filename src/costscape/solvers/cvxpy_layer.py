@@ -101,7 +101,7 @@ def _compile(task: Task, shape: tuple[int, ...]) -> Any:
             "functions (disciplined parametrized programming), and this task's cvxpy(y, a) is "
             "not. Write it so, or use Implicit()."
         )
-    return Program(problem, [w, y], [a, t], solver_args=SOLVE)
+    return Program(problem, [w, y], [a, t], solver="DIFFCP", solver_args=SOLVE)
 
 
 def _limits(feasible: ConstraintSet, a: Any) -> list[Any]:
