@@ -25,3 +25,10 @@ def test_the_default_gap_is_at_most_0_020_on_both_problems():
     for problem in ("synthetic-convex", "synthetic-nonconvex"):
         gaps = [r["gap"] for r in rows if (r["problem"], r["method"]) == (problem, "df2")]
         assert sum(gaps) / len(gaps) <= 0.020
+
+
+def test_the_seconds_in_the_documents_are_made_from_the_kept_rows():
+    epoch = script("bench_epoch")
+    rows = epoch.kept()
+    assert [row["method"] for row in rows] == list(epoch.NAMES)
+    assert epoch.table(rows) in (ROOT / "docs" / "methods.md").read_text()

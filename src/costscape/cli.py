@@ -1,4 +1,4 @@
-"""costscape demo | list: each command parses, calls one function, prints.
+"""costscape demo | list | fetch: each command parses, calls one function, prints.
 
 Results go to stdout, progress to stderr. torch is imported inside the commands, so that --help
 answers at once.
@@ -37,6 +37,27 @@ def demo(
     from costscape.demo import run
 
     print(run(out, seed))
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="wind, sales or mobility")],
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the files go; the user's cache by default.")
+    ] = None,
+) -> None:
+    """Download a public data set and verify its checksum."""
+    from costscape.data import fetch as bring
+
+    def report(file: str, done: int, size: int) -> None:
+        typer.echo(f"\r{file}: {done:,} of {size:,} bytes", err=True, nl=done == size)
+
+    try:
+        for path in bring(name, folder, report):
+            print(path)
+    except (ValueError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
 
 
 @app.command("list")

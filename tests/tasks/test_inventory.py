@@ -38,6 +38,7 @@ def test_hindsight_is_not_beaten_by_any_point_of_a_fine_grid(y, under, over, cap
     y = torch.tensor([y], dtype=torch.float64)
     a = task.hindsight(y)
     assert task.feasible.contains(a)
+    cap = float(task.feasible.upper[0])  # rounded to single precision
     grid = torch.linspace(0, cap, 2001, dtype=torch.float64).unsqueeze(-1)
     assert task.cost(y, a) <= task.cost(y, grid).min() + 1e-9
 
@@ -77,3 +78,9 @@ def test_a_price_that_is_no_price_is_refused(price):
         ValueError, match=f"inventory needs finite prices >= 0, but over is {price}"
     ):
         inventory(over=price)
+
+
+def test_hindsight_is_within_the_bounds_as_rounded_to_single_precision():
+    task = inventory(cap=3.3).double()
+    a = task.hindsight(torch.full((7,), 5.0, dtype=torch.float64))
+    assert task.feasible.violation(a) == 0

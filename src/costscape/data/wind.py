@@ -1,17 +1,56 @@
 """Hourly wind energy: the last 24 hours tell about hours 12 to 23 ahead."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from costscape.data.dataset import Dataset, Splits, split
+from costscape.data.sources import find, standing
 from costscape.data.table import read_table
 from costscape.data.windows import windows
 
 HISTORY, GAP, HORIZON = 24, 12, 12
 UNIT = 2.05  # MWh: one of the farm's four turbines for one hour at full power
 LA_HAUTE_BORNE = Path(__file__).with_name("embedded") / "la_haute_borne_hourly.csv.gz"
+QUARTERS = [f"{h:02}:{m:02}:00" for h in range(24) for m in (0, 15, 30, 45)]
+
+
+@dataclass(frozen=True, eq=False)
+class Wind:
+    """Pairs as of ``bidding_windows``; energy is in ``unit``, and bids lie in [0, 4] of it."""
+
+    splits: Splits
+    source: str
+    unit: str
+
+
+def wind(path: Path | str | None = None) -> Wind:
+    """The paper's wind power, TenneT's grid; where its file is not found, the wind farm we carry.
+
+    The file has a row for each day (dd/mm/YYYY) and a column for each quarter of an hour; four
+    quarters are summed to an hour and divided by 1000 (at most 2.88). Its 397 days are 9,481
+    windows before those that straddle a cut are dropped.
+    """
+    files = (Path(path),) if path is not None else find("wind")
+    if files is None:
+        return Wind(
+            wind_farm(),
+            "La Haute Borne wind farm 2014-2015 (ENGIE), embedded: TenneT's file was not found",
+            f"{UNIT} MWh",
+        )
+    table = read_table(files[0], ["Date", *QUARTERS])
+    days = table.times("Date", step=np.timedelta64(1, "D"), format="%d/%m/%Y")
+    quarters = np.stack([table.numbers(q) for q in QUARTERS], axis=1)
+    energy = quarters.reshape(-1, 4).sum(axis=1).clip(min=0) / 1000
+    hours = (days[:, None] + np.arange(24) * np.timedelta64(1, "h")).reshape(-1)
+    return Wind(
+        bidding_windows(energy, hours),
+        f"wind power of TenneT's grid (Germany), {days[0].astype('datetime64[D]')} to "
+        f"{days[-1].astype('datetime64[D]')}, {standing('wind', files)}",
+        "GWh",
+    )
 
 
 def wind_farm(path: Path | str = LA_HAUTE_BORNE) -> Splits:

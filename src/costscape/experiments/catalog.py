@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from costscape.data import Splits, three_gaussians, wind_farm
+from costscape.data import Splits, pooled_sales, sales, three_gaussians, wind, wind_farm
 from costscape.evaluation import Truth
 from costscape.methods import (
     CME,
@@ -26,7 +26,7 @@ from costscape.methods import (
     TwoStage,
 )
 from costscape.models import LSTM, MLP, Builder, Mixture, Point
-from costscape.tasks import MixtureTruth, SeparableTask, Task, wind_bidding
+from costscape.tasks import MixtureTruth, SeparableTask, Task, inventory, wind_bidding
 from costscape.tasks import synthetic_convex as convex_task
 from costscape.tasks import synthetic_nonconvex as nonconvex_task
 from costscape.train import Training
@@ -77,16 +77,50 @@ def _synthetic(task: SeparableTask, seed: int) -> Problem:
     )
 
 
+def wind_power(seed: int = 0) -> Problem:
+    """Bids for hours 12 to 23 ahead, from 24 h of TenneT's grid (the same for every seed)."""
+    found = wind()
+    return _bidding(found.splits, found.source)
+
+
 def wind_farm_bidding(seed: int = 0) -> Problem:
     """Bids for hours 12 to 23 ahead, from 24 h of a French wind farm (the same for every seed)."""
+    return _bidding(wind_farm(), "La Haute Borne wind farm 2014-2015 (ENGIE), embedded")
+
+
+def _bidding(data: Splits, source: str) -> Problem:
     return Problem(
-        data=wind_farm(),
+        data=data,
         task=wind_bidding(),
         encoder=partial(LSTM, hidden=256),
         training=Training(epochs=200),
         points=500,
         variances=(0.02, 0.05, 0.1),
-        source="La Haute Borne wind farm 2014-2015 (ENGIE), embedded",
+        source=source,
+    )
+
+
+def one_item(seed: int = 0) -> Problem:
+    """Stock of one item for days 7 to 13 ahead, from 14 days (the same for every seed)."""
+    found = sales()
+    return _stock(found.splits, found.source)
+
+
+def whole_store(seed: int = 0) -> Problem:
+    """The same for all items of a store, each in its own mean sales, pooled."""
+    found = pooled_sales()
+    return _stock(found.splits, found.source)
+
+
+def _stock(data: Splits, source: str) -> Problem:
+    return Problem(
+        data=data,
+        task=inventory(),
+        encoder=LSTM,
+        training=Training(epochs=200),
+        points=230,
+        variances=(0.05, 0.1, 0.2),
+        source=source,
     )
 
 
@@ -190,7 +224,10 @@ def constant(p: Problem, seed: int) -> Method:
 PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "synthetic-convex": synthetic_convex,
     "synthetic-nonconvex": synthetic_nonconvex,
+    "wind": wind_power,
     "wind-farm": wind_farm_bidding,
+    "inventory": one_item,
+    "inventory-store": whole_store,
 }
 METHODS: dict[str, Make] = {
     "df2": df2,

@@ -25,7 +25,14 @@ FORMAT = 1
 _KNOWN: dict[str, Any] = {
     part.__name__: part
     for part in (
-        *(models.MLP, models.LSTM, models.Absolute, models.Anchored, models.WindowLevels),
+        *(
+            models.MLP,
+            models.LSTM,
+            models.DCRNN,
+            models.Absolute,
+            models.Anchored,
+            models.WindowLevels,
+        ),
         *(models.Point, models.Mixture, energy.Langevin),
         *(local_losses.WeightedMSE, local_losses.DirectedWeightedMSE, local_losses.Quadratic),
         *(local_losses.DirectedQuadratic, local_losses.LossNetwork),

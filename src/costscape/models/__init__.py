@@ -1,6 +1,8 @@
 """x -> scenarios."""
 
 from costscape.models.attention import Attention
+from costscape.models.dcrnn import DCRNN, DCRNNForecaster
+from costscape.models.diffusion import edges_of
 from costscape.models.encoders import LSTM, MLP, Builder, by_shape
 from costscape.models.forecasts import (
     Forecast,
@@ -20,6 +22,7 @@ from costscape.models.outcomes import (
 )
 
 __all__ = [
+    "DCRNN",
     "LSTM",
     "MLP",
     "Absolute",
@@ -28,6 +31,7 @@ __all__ = [
     "Attention",
     "Builder",
     "ByLevel",
+    "DCRNNForecaster",
     "Forecast",
     "Mixture",
     "MixtureForecast",
@@ -39,5 +43,6 @@ __all__ = [
     "Values",
     "WindowLevels",
     "by_shape",
+    "edges_of",
     "mean_level",
 ]

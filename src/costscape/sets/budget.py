@@ -81,7 +81,9 @@ class Budget(Polyhedral):
 
     def violation(self, a: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         worst = torch.maximum(-a, a - self.upper).amax(-1)
-        return torch.maximum(worst, a.sum(-1) - self.total).clamp(min=0)
+        return torch.maximum(worst, (a.double().sum(-1) - self.total.double()).to(a.dtype)).clamp(
+            min=0
+        )
 
     def describe(self, a: Any) -> list[Any]:
         total = np.ones(self.dim) @ a <= float(self.total)

@@ -19,11 +19,12 @@ def inventory(
     """
     check_prices("inventory", {"under": under, "over": over})
     cost = TwoSided(short=under, spare=over, short_squared=1.0, spare_squared=1.0, cubic=0.0)
+    box = Box(0.0, cap, dim=days)
     return SeparableTask(
         cost,
-        Box(0.0, cap, dim=days),
+        box,
         convex=True,
-        hindsight=partial(torch.clip, min=0.0, max=cap),
+        hindsight=partial(torch.clip, min=0.0, max=float(box.upper[0])),
         cvxpy=cost.cvxpy,
         normal=cost.mean,
     )
