@@ -4,7 +4,8 @@ The paper's size: 47 regions, S = 100 points, J = 100 actions, batch 32. Made-up
 memory do not depend on them. The encoder is left out (a softmax of free numbers stands for it), so
 that the simulator is what is timed. Own actions for each pair simulate 32 times as many courses:
 they are timed on a batch of ``--own`` pairs and scaled to 32, as they are proportional to it. Peak
-memory is that of the process on a CPU, of the allocator on CUDA. The less of two steps, in one process.
+memory is that of the process on a CPU, of the allocator on CUDA. The less of two
+steps, in one process.
 
 python benchmarks/bench_vaccine.py [--device cuda] [--own 1] [--points 100] [--actions 100]
 """
@@ -17,6 +18,7 @@ import torch
 from vaccine_state import read_epidemic
 
 from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.tasks.seirv import trip_shares
 from costscape.tasks.vaccine import vaccine
 
 BATCH = 32
@@ -41,8 +43,8 @@ def timed(task, batch, rows, args):
     home = {"device": args.device, "generator": rng}
     stay = 20 * K * torch.eye(K, device=args.device)
     w = torch.randn(batch, args.points, **home).requires_grad_()
-    v = (torch.rand(1, args.points, 7, K, K, **home) + stay).requires_grad_()
-    y = torch.rand(batch, 7, K, K, **home) + stay
+    v = trip_shares(torch.rand(1, args.points, 7, K, K, **home) + stay).requires_grad_()
+    y = trip_shares(torch.rand(batch, 7, K, K, **home) + stay)
     a = task.feasible.sample(rows * args.actions, rng).unflatten(0, (rows, args.actions))
     cuda = args.device.startswith("cuda")
     times = []

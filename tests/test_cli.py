@@ -153,3 +153,16 @@ def test_the_day_drawn_is_the_median_of_those_that_blow(told):
     energy = data.test.y[:, demo.HOUR]
     blows = energy[energy > 0.2]
     assert float(energy[day]) == pytest.approx(float(torch.sort(blows).values[len(blows) // 2]))
+
+
+def test_fetch_says_what_to_do_by_hand_where_a_login_is_needed(tmp_path):
+    done = costscape_("fetch", "sales", "--folder", str(tmp_path))
+    assert done.exit_code == 1
+    assert "Log in and download" in done.output
+    assert str(tmp_path / "sales" / "store_item_demand.csv") in done.output
+
+
+def test_fetch_of_an_unknown_set_names_those_there_are():
+    done = costscape_("fetch", "moon")
+    assert done.exit_code == 1
+    assert "['mobility', 'sales', 'wind'], but got 'moon'" in done.output

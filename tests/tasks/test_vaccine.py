@@ -13,6 +13,7 @@ from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers.frank_wolfe import FrankWolfe
 from costscape.tasks import Task
 from costscape.tasks.epidemic import Epidemic, epidemic_state, fit_beta
+from costscape.tasks.seirv import trip_shares
 from costscape.tasks.vaccine import proportional, vaccine, vaccine_wave
 
 K = 5
@@ -35,7 +36,8 @@ def epidemic(dtype=D):
 
 def trips(*batch, seed=0):
     rng = torch.Generator().manual_seed(seed)
-    return 100 * torch.rand(*batch, 7, K, K, generator=rng, dtype=D) + 900 * torch.eye(K, dtype=D)
+    od = torch.rand(*batch, 7, K, K, generator=rng, dtype=D) + 9 * torch.eye(K, dtype=D)
+    return trip_shares(od)
 
 
 def small(make, dtype=D):
@@ -72,9 +74,12 @@ def test_more_doses_never_infect_more():
     assert bool((task.cost(trips(), a).diff() < 0).all())
 
 
-def test_only_shares_of_a_row_of_trips_matter():
+def test_shares_that_cannot_be_are_mended():
     task, y, a = small(vaccine), trips(), torch.full((K,), 0.01, dtype=D)
-    assert torch.allclose(task.cost(y, a), task.cost(7 * y, a))
+    assert torch.allclose(task.cost(y + torch.eye(K, dtype=D), a), task.cost(y, a))
+    full = y / y.sum(-1, keepdim=True)
+    assert torch.allclose(task.cost(5 * full, a), task.cost(full, a))
+    assert torch.allclose(task.cost(-y, a), task.cost(0 * y, a))
 
 
 def test_the_unit_changes_the_numbers_of_a_decision_and_nothing_else():

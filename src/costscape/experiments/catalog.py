@@ -5,7 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from costscape.data import Splits, pooled_sales, sales, three_gaussians, wind, wind_farm
+import numpy as np
+
+from costscape.data import (
+    Splits,
+    mobility,
+    pooled_sales,
+    sales,
+    three_gaussians,
+    wind,
+    wind_farm,
+)
 from costscape.evaluation import Truth
 from costscape.methods import (
     CME,
@@ -25,19 +35,46 @@ from costscape.methods import (
     TaskMet,
     TwoStage,
 )
-from costscape.models import LSTM, MLP, Builder, Mixture, Point
-from costscape.tasks import MixtureTruth, SeparableTask, Task, inventory, wind_bidding
+from costscape.models import (
+    DCRNN,
+    LSTM,
+    MLP,
+    Absolute,
+    Builder,
+    Mixture,
+    Outcomes,
+    Point,
+    edges_of,
+)
+from costscape.solvers import FrankWolfe
+from costscape.tasks import (
+    Epidemic,
+    MixtureTruth,
+    SeparableTask,
+    Task,
+    epidemic_state,
+    fit_beta,
+    inventory,
+    vaccine,
+    vaccine_wave,
+    wind_bidding,
+)
 from costscape.tasks import synthetic_convex as convex_task
 from costscape.tasks import synthetic_nonconvex as nonconvex_task
 from costscape.train import Training
+
+FIRST, STATE = np.datetime64("2020-04-01"), "2021-01-08"  # of the vaccine problems
+WEEK = np.timedelta64(7, "D")
 
 
 @dataclass(frozen=True)
 class Problem:
     """Data and a task, and what all methods share on it: the encoder and the training.
 
-    ``points`` is the paper's number of attention points, ``variances`` those of its proposal for
-    SO-EBM; ``source`` says which data this is.
+    ``encoder`` is the paper's; ``network`` what all methods take but the paper's own recipe, None
+    for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
+    those of its proposal for SO-EBM, ``outcomes`` the form DF2 takes where comparing forms would
+    take too long. ``source`` says which data this is.
     """
 
     data: Splits
@@ -48,6 +85,8 @@ class Problem:
     variances: tuple[float, ...]
     source: str
     truth: Truth | None = None
+    network: Builder | None = None
+    outcomes: Outcomes | None = None
 
 
 Make = Callable[[Problem, int], Method]
@@ -124,9 +163,42 @@ def _stock(data: Splits, source: str) -> Problem:
     )
 
 
+def one_week(seed: int = 0) -> Problem:
+    """Vaccine for 47 prefectures before next week's travel is known; infections of that week."""
+    return _doses(vaccine)
+
+
+def eight_weeks(seed: int = 0) -> Problem:
+    """The same over a wave of eight weeks, at most 10 % of a prefecture's people in the first."""
+    return _doses(vaccine_wave)
+
+
+def _doses(make: Callable[[Epidemic], Task]) -> Problem:
+    found = mobility()
+    cases, people = found.cases.numpy(), found.population.numpy()
+    days, train = found.case_dates, found.splits.train.dates
+    assert train is not None
+    known = (days >= FIRST) & (days < train[-1] + WEEK)
+    beta = fit_beta(cases[known], people)
+    task = make(epidemic_state(cases, days, people, STATE, beta=beta))
+    task.hindsight = FrankWolfe().hindsight(task)
+    network = partial(DCRNN, len(people), edges_of(found.adjacency))
+    return Problem(
+        data=found.splits,
+        task=task,
+        encoder=network,
+        training=Training(epochs=50, lr=1e-4),
+        points=100,
+        variances=(0.01, 0.02, 0.05),
+        source=found.source,
+        network=network,
+        outcomes=Absolute(),  # others would simulate an epidemic of its own for each x
+    )
+
+
 def df2(p: Problem, seed: int) -> Method:
     """DF2 with its defaults."""
-    return DF2(p.task, seed=seed)
+    return DF2(p.task, p.network, outcomes=p.outcomes, seed=seed)
 
 
 def df2_paper(p: Problem, seed: int) -> Method:
@@ -138,57 +210,57 @@ def df2_paper(p: Problem, seed: int) -> Method:
 
 def policy_net(p: Problem, seed: int) -> Method:
     """A network from x to the action, trained on its cost."""
-    return PolicyNet(p.task, seed=seed)
+    return PolicyNet(p.task, p.network, seed=seed)
 
 
 def two_stage_pe(p: Problem, seed: int) -> Method:
     """The conditional mean, then the best action for it."""
-    return TwoStage(p.task, Point(), seed=seed)
+    return TwoStage(p.task, Point(), encoder=p.network, seed=seed)
 
 
 def two_stage_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians by likelihood, then the best action for draws of it."""
-    return TwoStage(p.task, Mixture(k), seed=seed)
+    return TwoStage(p.task, Mixture(k), encoder=p.network, seed=seed)
 
 
 def dfl_pe(p: Problem, seed: int) -> Method:
     """A point forecast trained through the argmin."""
-    return DFL(p.task, Point(), seed=seed)
+    return DFL(p.task, Point(), encoder=p.network, seed=seed)
 
 
 def dfl_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained through the argmin over its draws."""
-    return DFL(p.task, Mixture(k), seed=seed)
+    return DFL(p.task, Mixture(k), encoder=p.network, seed=seed)
 
 
 def so_ebm_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained as an energy of the action."""
-    return SOEBM(p.task, Mixture(k), variances=p.variances, seed=seed)
+    return SOEBM(p.task, Mixture(k), encoder=p.network, variances=p.variances, seed=seed)
 
 
 def lodl_pe(p: Problem, seed: int) -> Method:
     """A point forecast trained on a learned loss of its own for each pair."""
-    return LODL(p.task, Point(), seed=seed)
+    return LODL(p.task, Point(), encoder=p.network, seed=seed)
 
 
 def lodl_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained on a learned loss of its own for each pair."""
-    return LODL(p.task, Mixture(k), seed=seed)
+    return LODL(p.task, Mixture(k), encoder=p.network, seed=seed)
 
 
 def egl(p: Problem, seed: int) -> Method:
     """A point forecast trained on one learned loss for all pairs."""
-    return EGL(p.task, seed=seed)
+    return EGL(p.task, encoder=p.network, seed=seed)
 
 
 def lancer(p: Problem, seed: int) -> Method:
     """A point forecast trained on a learned landscape of decision cost."""
-    return LANCER(p.task, seed=seed)
+    return LANCER(p.task, encoder=p.network, seed=seed)
 
 
 def taskmet(p: Problem, seed: int) -> Method:
     """A point forecast by least squares in a learned metric."""
-    return TaskMet(p.task, seed=seed)
+    return TaskMet(p.task, encoder=p.network, seed=seed)
 
 
 def wsaa_knn(p: Problem, seed: int) -> Method:
@@ -213,7 +285,7 @@ def cme(p: Problem, seed: int) -> Method:
 
 def no_attention(p: Problem, seed: int) -> Method:
     """A plain network g(x, a), fitted as DF2 is."""
-    return PlainNetwork(p.task, seed=seed)
+    return PlainNetwork(p.task, p.network, seed=seed)
 
 
 def constant(p: Problem, seed: int) -> Method:
@@ -228,6 +300,8 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "wind-farm": wind_farm_bidding,
     "inventory": one_item,
     "inventory-store": whole_store,
+    "vaccine": one_week,
+    "vaccine-wave": eight_weeks,
 }
 METHODS: dict[str, Make] = {
     "df2": df2,

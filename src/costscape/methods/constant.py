@@ -15,14 +15,14 @@ from costscape.tasks import Task
 
 @dataclass
 class Constant(Method):
-    """argmin_a mean_i f(y_i, a) over all training labels, whatever x."""
+    """argmin_a mean_i f(y_i, a) over the training labels, whatever x."""
 
     task: Task
     solver: Solver | Literal["auto"] = "auto"
     seed: int = 0
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        y = torch.cat([train.y, val.y])
+        y = train.y
         labels = Scenarios(y.new_full((1, len(y)), 1 / len(y)), y.unsqueeze(0))
         g = ExpectedCost(self.task, labels)
         solver = choose(g, self.task.feasible) if self.solver == "auto" else self.solver

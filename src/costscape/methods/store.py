@@ -38,6 +38,7 @@ _KNOWN: dict[str, Any] = {
         *(local_losses.DirectedQuadratic, local_losses.LossNetwork),
         *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
         *(solvers.Convex, solvers.Exhaustive, solvers.Implicit, solvers.CvxpyLayer),
+        solvers.FrankWolfe,
         *(train.Training, models.mean_level),
     )
 }

@@ -5,6 +5,7 @@ from costscape.solvers.choose import choose
 from costscape.solvers.convex import Convex
 from costscape.solvers.cvxpy_layer import CvxpyLayer
 from costscape.solvers.exhaustive import Exhaustive
+from costscape.solvers.frank_wolfe import FrankWolfe
 from costscape.solvers.implicit import Implicit
 from costscape.solvers.layer import Layer
 from costscape.solvers.mirror_descent import MirrorDescent
@@ -15,6 +16,7 @@ __all__ = [
     "Convex",
     "CvxpyLayer",
     "Exhaustive",
+    "FrankWolfe",
     "Implicit",
     "Layer",
     "MirrorDescent",

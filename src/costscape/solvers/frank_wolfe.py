@@ -1,0 +1,182 @@
+"""Steps towards the vertex that the slope likes best, with a bound on what is left to gain.
+
+    v = argmin_{v in C} <grad f(a), v>,    a <- a + t (v - a),    gap(a) = <grad f(a), a - v>
+
+For convex f, f(a) - min f <= gap(a), whatever made a. Frank and Wolfe, 1956; Jaggi, 2013.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.sets import Box, Budget, ConstraintSet, Simplex
+from costscape.solvers.base import Objective, Solution, Solver, better
+from costscape.tasks import Task
+
+SEARCH = 8  # most evaluations along one direction; a quadratic needs two
+FLAT = 0.1  # a step is long enough when the slope along it has fallen to this share
+
+
+@dataclass(frozen=True)
+class FrankWolfe(Solver):
+    """For smooth costs on a Box, a Simplex or a Budget; a linear cost takes one step.
+
+    Every other step goes not towards the vertex but towards the projection of a step down the
+    slope, as long as the last change of slope advises (Birgin, Martinez and Raydan, 2000):
+    vertices alone need of the order of 1 / tol steps where the optimum is none. A step ends near
+    the zero of the slope along it; values are not compared, since near the optimum they differ by
+    rounding alone. A row is done when gap <= tol |cost|. For a cost that is not convex this says
+    that no direction leads down, not that a is best of all. The best point visited is returned.
+    """
+
+    steps: int = 100
+    tol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or not self.tol >= 0:
+            raise ValueError(
+                f"FrankWolfe needs steps of at least 1 and tol of at least 0, but got steps "
+                f"{self.steps} and tol {self.tol}."
+            )
+
+    def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
+        if not isinstance(feasible, Box | Simplex | Budget):
+            return (
+                f"needs a Box, a Simplex or a Budget, whose best vertex is found by sorting, and "
+                f"this feasible set is a {type(feasible).__name__}"
+            )
+        return None
+
+    def coarse(self) -> "FrankWolfe":
+        return FrankWolfe(max(1, self.steps // 5), self.tol * 10)
+
+    @staticmethod
+    def gap(
+        objective: Objective, feasible: ConstraintSet, a: Float[Tensor, "B d"]
+    ) -> Float[Tensor, "B"]:
+        """<grad, a - v> at any a of C; f(a) is at most this much above the least of a convex f."""
+        _, grad = _value_and_slope(objective, a)
+        return _dot(grad, a - _vertex(feasible, grad))
+
+    def hindsight(self, task: Task) -> "Hindsight":
+        """y -> the best action had y been known, for ``task.hindsight``.
+
+        The task's cost must be convex, or nearly so, for the answer to be the least.
+        """
+        if reason := self.refuses(lambda a: a.sum(-1), task.feasible):
+            raise TypeError(f"FrankWolfe {reason}.")
+        return Hindsight(task, self)
+
+    def _minimise(
+        self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
+    ) -> Solution:
+        lower, upper = feasible.bounds
+        a = (lower + upper) / 2 if start is None else start
+        a = feasible.project(a).expand(batch, -1)
+        cost, grad = _value_and_slope(objective, a)
+        best, least, rate = a, cost, torch.zeros_like(cost)
+        for step in range(self.steps):
+            v = _vertex(feasible, grad)
+            waits = _dot(grad, a - v) <= self.tol * cost.abs()
+            if waits.all():
+                break
+            goal = v
+            if step % 2:
+                down = feasible.project(a - rate[:, None] * grad)
+                goal = torch.where((rate > 0)[:, None], down, v)
+            goal = torch.where(waits[:, None], a, goal)
+            there, cost, slope = _search(objective, a, goal, grad)
+            rate = _rate(there - a, slope - grad)
+            a, grad = there, slope
+            best, least = better(a, cost, best, least)
+        return Solution(feasible.project(best), least)
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """y (*batch, *y_shape) -> a (*batch, d), one problem of one scenario for each y."""
+
+    task: Task
+    solver: FrankWolfe
+
+    def __call__(self, y: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        shape = y.shape[y.ndim - self.task.y_dims :]
+        flat = y.detach().reshape(-1, 1, *shape)
+        g = ExpectedCost(self.task, Scenarios(flat.new_ones(len(flat), 1), flat))
+        found = self.solver.minimise(g, self.task.feasible, len(flat))
+        return found.action.reshape(*y.shape[: y.ndim - self.task.y_dims], -1)
+
+
+def _value_and_slope(objective: Objective, a: Tensor) -> tuple[Tensor, Tensor]:
+    with torch.enable_grad():
+        free = a.detach().unsqueeze(1).requires_grad_()
+        value = objective(free)
+        (grad,) = torch.autograd.grad(value.sum(), free)
+    return value.detach()[:, 0], grad[:, 0]
+
+
+def _dot(p: Tensor, q: Tensor) -> Tensor:
+    return (p * q).sum(-1)
+
+
+def _vertex(feasible: ConstraintSet, grad: Tensor) -> Tensor:
+    """argmin_{v in C} <grad, v>."""
+    lower, upper = feasible.bounds
+    if isinstance(feasible, Box):
+        return torch.where(grad < 0, upper, lower)
+    assert isinstance(feasible, Simplex | Budget)
+    return _fill(grad, upper.expand_as(grad), feasible.total, isinstance(feasible, Simplex))
+
+
+def _fill(grad: Tensor, room: Tensor, total: Tensor, all_of_it: bool) -> Tensor:
+    """``total`` goes to the lowest slopes first, to each as much as it has room for."""
+    order = grad.argsort(-1)
+    room = room if all_of_it else torch.where(grad < 0, room, 0)
+    room = room.gather(-1, order)
+    before = room.cumsum(-1) - room
+    filled = torch.minimum(room, (total - before).clamp(min=0))
+    return torch.zeros_like(grad).scatter(-1, order, filled)
+
+
+def _search(
+    objective: Objective, a: Tensor, goal: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A point between a and ``goal`` where the slope is nearly 0, by the Illinois rule.
+
+    The goal itself where the way there leads down all along. With the cost and slope found there.
+    """
+    # where rounding alone would turn the way down into a way up, stay
+    goal = torch.where((_dot(grad, goal - a) < 0)[:, None], goal, a)
+    move = goal - a
+    at_low = _dot(grad, move)
+    flat = FLAT * at_low.abs()
+    low, high = torch.zeros_like(at_low), torch.ones_like(at_low)
+    t, point = high, goal
+    value, slope = _value_and_slope(objective, point)
+    at_high = _dot(slope, move)
+    done = at_high <= flat
+    for _ in range(SEARCH):
+        if done.all():
+            break
+        zero = low + (high - low) * (at_low / (at_low - at_high)).clamp(0, 1)
+        t = torch.where(done, t, zero)
+        point = torch.lerp(a, goal, t[:, None])  # exact at both ends
+        value, slope = _value_and_slope(objective, point)
+        now = _dot(slope, move)
+        done = done | (now.abs() <= flat)
+        left = now < 0
+        # halve the slope of the end that stays, lest it stay for ever
+        at_high = torch.where(left, at_high / 2, now)
+        at_low = torch.where(left, now, at_low / 2)
+        low, high = torch.where(left, t, low), torch.where(left, high, t)
+    return point, value, slope
+
+
+def _rate(step: Tensor, change: Tensor) -> Tensor:
+    """<s, s> / <s, z>, the step of Barzilai and Borwein; 0 where the slope did not rise."""
+    rise = _dot(step, change)
+    usable = rise > torch.finfo(rise.dtype).tiny
+    return torch.where(usable, _dot(step, step) / torch.where(usable, rise, 1), 0)
