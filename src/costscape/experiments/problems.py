@@ -1,0 +1,176 @@
+"""The problems that have a name. To add one, add a function and a line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from costscape.data import (
+    Splits,
+    mobility,
+    pooled_sales,
+    sales,
+    three_gaussians,
+    wind,
+    wind_farm,
+)
+from costscape.evaluation import Truth
+from costscape.models import DCRNN, LSTM, MLP, Absolute, Builder, Outcomes, edges_of
+from costscape.solvers import FrankWolfe
+from costscape.tasks import (
+    Epidemic,
+    MixtureTruth,
+    SeparableTask,
+    Task,
+    epidemic_state,
+    fit_beta,
+    inventory,
+    vaccine,
+    vaccine_wave,
+    wind_bidding,
+)
+from costscape.tasks import synthetic_convex as convex_task
+from costscape.tasks import synthetic_nonconvex as nonconvex_task
+from costscape.train import Training
+
+FIRST, STATE = np.datetime64("2020-04-01"), "2021-01-08"  # of the vaccine problems
+WEEK = np.timedelta64(7, "D")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data and a task, and what all methods share on it: the encoder and the training.
+
+    ``encoder`` is the paper's; ``network`` what all methods take but the paper's own recipe, None
+    for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
+    those of its proposal for SO-EBM, ``outcomes`` the form DF2 takes where comparing forms would
+    take too long. ``source`` says which data this is.
+    """
+
+    data: Splits
+    task: Task
+    encoder: Builder
+    training: Training
+    points: int
+    variances: tuple[float, ...]
+    source: str
+    truth: Truth | None = None
+    network: Builder | None = None
+    outcomes: Outcomes | None = None
+
+
+def synthetic_convex(seed: int = 0) -> Problem:
+    """Three Gaussians, piecewise linear-quadratic cost on [-1, 1]^2."""
+    return _synthetic(convex_task(), seed)
+
+
+def synthetic_nonconvex(seed: int = 0) -> Problem:
+    """Three Gaussians, quadratic cost with a cubic on [-2, 2]^2."""
+    return _synthetic(nonconvex_task(), seed)
+
+
+def _synthetic(task: SeparableTask, seed: int) -> Problem:
+    made = three_gaussians(seed=seed)
+    return Problem(
+        data=made.splits,
+        task=task,
+        encoder=partial(MLP, 2),
+        training=Training(epochs=50),
+        points=1000,
+        variances=(0.01, 0.02, 0.05),
+        source=f"three Gaussians, seed {seed}",
+        truth=MixtureTruth(task, made.maps),
+    )
+
+
+def wind_power(seed: int = 0) -> Problem:
+    """Bids for hours 12 to 23 ahead, from 24 h of TenneT's grid (the same for every seed)."""
+    found = wind()
+    return _bidding(found.splits, found.source)
+
+
+def wind_farm_bidding(seed: int = 0) -> Problem:
+    """Bids for hours 12 to 23 ahead, from 24 h of a French wind farm (the same for every seed)."""
+    return _bidding(wind_farm(), "La Haute Borne wind farm 2014-2015 (ENGIE), embedded")
+
+
+def _bidding(data: Splits, source: str) -> Problem:
+    return Problem(
+        data=data,
+        task=wind_bidding(),
+        encoder=partial(LSTM, hidden=256),
+        training=Training(epochs=200),
+        points=500,
+        variances=(0.02, 0.05, 0.1),
+        source=source,
+    )
+
+
+def one_item(seed: int = 0) -> Problem:
+    """Stock of one item for days 7 to 13 ahead, from 14 days (the same for every seed)."""
+    found = sales()
+    return _stock(found.splits, found.source)
+
+
+def whole_store(seed: int = 0) -> Problem:
+    """The same for all items of a store, each in its own mean sales, pooled."""
+    found = pooled_sales()
+    return _stock(found.splits, found.source)
+
+
+def _stock(data: Splits, source: str) -> Problem:
+    return Problem(
+        data=data,
+        task=inventory(),
+        encoder=LSTM,
+        training=Training(epochs=200),
+        points=230,
+        variances=(0.05, 0.1, 0.2),
+        source=source,
+    )
+
+
+def one_week(seed: int = 0) -> Problem:
+    """Vaccine for 47 prefectures before next week's travel is known; infections of that week."""
+    return _doses(vaccine)
+
+
+def eight_weeks(seed: int = 0) -> Problem:
+    """The same over a wave of eight weeks, at most 10 % of a prefecture's people in the first."""
+    return _doses(vaccine_wave)
+
+
+def _doses(make: Callable[[Epidemic], Task]) -> Problem:
+    found = mobility()
+    cases, people = found.cases.numpy(), found.population.numpy()
+    days, train = found.case_dates, found.splits.train.dates
+    assert train is not None
+    known = (days >= FIRST) & (days < train[-1] + WEEK)
+    beta = fit_beta(cases[known], people)
+    task = make(epidemic_state(cases, days, people, STATE, beta=beta))
+    task.hindsight = FrankWolfe().hindsight(task)
+    network = partial(DCRNN, len(people), edges_of(found.adjacency))
+    return Problem(
+        data=found.splits,
+        task=task,
+        encoder=network,
+        training=Training(epochs=50, lr=1e-4),
+        points=100,
+        variances=(0.01, 0.02, 0.05),
+        source=found.source,
+        network=network,
+        outcomes=Absolute(),  # others would simulate an epidemic of its own for each x
+    )
+
+
+PROBLEMS: dict[str, Callable[[int], Problem]] = {
+    "synthetic-convex": synthetic_convex,
+    "synthetic-nonconvex": synthetic_nonconvex,
+    "wind": wind_power,
+    "wind-farm": wind_farm_bidding,
+    "inventory": one_item,
+    "inventory-store": whole_store,
+    "vaccine": one_week,
+    "vaccine-wave": eight_weeks,
+}
