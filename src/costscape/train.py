@@ -102,7 +102,7 @@ def fit_network(
     shuffle, draw = Generator().manual_seed(seed), Generator(device).manual_seed(seed)
     average = deepcopy(model) if ema else model
     history, first = History(), 0
-    best = _copy(average)
+    best = copy_of(average)
     step = _compiled(loss) if training.compile else loss
     settings = replace(training, checkpoint=None, device=None, compile=False, progress=False)
     if not training.decay:
@@ -147,7 +147,7 @@ def fit_network(
                 with torch.no_grad():
                     history.scores.append(score(average))
             if history.improved(epoch, training.epochs, training.smooth):
-                best.update(_copy(average))
+                best.update(copy_of(average))
             keeper.save(
                 model=model.state_dict(),
                 average=average.state_dict(),
@@ -193,7 +193,7 @@ def _finite(loss: float, epoch: int) -> float:
     return loss
 
 
-def _copy(model: nn.Module) -> dict[str, Tensor]:
+def copy_of(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.state_dict().items()}
 
 

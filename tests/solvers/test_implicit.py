@@ -406,7 +406,7 @@ def test_only_what_asks_for_a_gradient_gets_one_and_no_graph_needs_none():
     a = Implicit()(ExpectedCost(task, Scenarios(w.detach(), y)))
     a.sum().backward()
     assert w.grad is None
-    assert y.grad is not None
+    assert y.grad.abs().max() > 0.1
     with torch.no_grad():
         assert not Implicit()(ExpectedCost(task, Scenarios(w, y))).requires_grad
 

@@ -16,7 +16,15 @@ from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point
 from costscape.models.inputs import Level
 from costscape.scenarios import ExpectedCost
 from costscape.tasks import Task
-from costscape.train import History, Loss, Score, Training, check_ema, fit_network
+from costscape.train import (
+    History,
+    Loss,
+    Score,
+    Training,
+    check_ema,
+    copy_of,
+    fit_network,
+)
 
 SHOWN = 1000  # draws of scenarios() where deciding needs none
 
@@ -166,7 +174,3 @@ class ForecastMethod(ScenarioMethod):
         assert task is not None
         with torch.no_grad():
             return self._cost(task, model, x)
-
-
-def copy_of(model: nn.Module) -> dict[str, Tensor]:
-    return {name: value.clone() for name, value in model.state_dict().items()}

@@ -23,14 +23,14 @@ from torch import Generator, Tensor
 
 from costscape.data import Dataset
 from costscape.methods.decision_samples import Forecasts, Sampler, best_move, perturbations
-from costscape.methods.forecasting import ForecastMethod, Network, copy_of
+from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.methods.local_losses import LocalLoss, LossNetwork, fit_losses
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, MixtureForecast, Point
 from costscape.models.inputs import Level
 from costscape.solvers import Solver, choose
 from costscape.tasks import Task
-from costscape.train import History, Training
+from costscape.train import History, Training, copy_of
 
 
 @dataclass(frozen=True)

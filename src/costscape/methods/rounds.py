@@ -8,11 +8,11 @@ import torch
 
 from costscape.checkpoint import Checkpoint
 from costscape.data import Dataset
-from costscape.methods.forecasting import ForecastMethod, Network, copy_of
+from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.models import Point
 from costscape.progress import progress
 from costscape.tasks import Task
-from costscape.train import History, Training, check_ema
+from costscape.train import History, Training, check_ema, copy_of
 
 
 @runtime_checkable
