@@ -1,8 +1,8 @@
 """What is knowing next week's travel worth? Regrets of plans that do not look at it.
 
 Regret = infections of the plan - infections of the best plan in hindsight (Frank-Wolfe, its gap
-shown), mean over the test weeks (one from each day, in the last 20 % of 2020-04-01..2021-02-28),
-in double precision. Plans: the best for the mean of all training days; the best of another test
+shown), in double precision, mean over the test weeks (one from each day, in the last 20 % of
+2020-04-01..2021-02-28) and over the weeks of the whole time, whose travel differs more. Plans: the best for the mean of all training days; the best of another test
 week (mean over all pairs at least a week apart); the best of the week before; in proportion to
 people.
 Needs the mobility data (COSTSCAPE_DATA); rows are kept in
@@ -14,6 +14,7 @@ python benchmarks/value_of_information.py [--device cuda] [--every 1] [--tol 1e-
 import argparse
 import json
 import time
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -25,6 +26,7 @@ from costscape.solvers.frank_wolfe import FrankWolfe
 from costscape.tasks.seirv import trip_shares
 from costscape.tasks.vaccine import proportional, vaccine, vaccine_wave
 
+SPANS = {"test": DAYS - int(TEST * DAYS) + 7, "all": 7}  # the week before is x
 STORE = Path(__file__).parent / "results" / "value_of_information"
 PROBLEMS = {"vaccine": vaccine, "vaccine-wave": vaccine_wave}
 PLANS = ("average week", "another week", "week before", "proportional")
@@ -37,12 +39,11 @@ def best_plans(task, y, solver):
 
 
 @torch.no_grad()
-def execute(name, device, every, tol):
+def execute(name, span, device, every, tol):
     begin = time.perf_counter()
     task = PROBLEMS[name](read_epidemic()).to(device)
     days = trip_shares(read_trips()).to(device)
-    first = DAYS - int(TEST * DAYS) + 7  # x, the week before, lies in the test part too
-    y = torch.stack([days[t : t + 7] for t in range(first, DAYS - 6, every)])
+    y = torch.stack([days[t : t + 7] for t in range(SPANS[span], DAYS - 6, every)])
     mean = days[: int(TRAIN * DAYS)].mean(0).expand(1, 7, -1, -1)
     plans, gap = best_plans(task, torch.cat([mean, y]), FrankWolfe(tol=tol))
     average, best = plans[0], plans[1:]
@@ -59,6 +60,7 @@ def execute(name, device, every, tol):
     }
     return {
         "problem": name,
+        "span": span,
         "weeks": len(y),
         "every": every,
         "tol": tol,
@@ -75,6 +77,7 @@ def show(rows):
     table = [
         {
             "problem": r["problem"],
+            "of": r["span"],
             "weeks": str(r["weeks"]),
             "least infections": f"{r['infections'][0]:,.0f} to {r['infections'][1]:,.0f}",
             "gap up to": f"{r['gap']:.2g}",
@@ -93,10 +96,10 @@ def main():
     parser.add_argument("--table", action="store_true", help="print kept rows, run nothing")
     args = parser.parse_args()
     rows = []
-    for name in PROBLEMS:
-        path = STORE / f"{name}.json"
+    for name, span in product(PROBLEMS, SPANS):
+        path = STORE / f"{name}--{span}.json"
         if not args.table:
-            row = execute(name, args.device, args.every, args.tol)
+            row = execute(name, span, args.device, args.every, args.tol)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(row, indent=1) + "\n")
         if path.exists():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from costscape import checks, data, experiments, models, sets, solvers, tasks
+    from costscape import checks, data, distributed, experiments, models, sets, solvers, tasks
     from costscape.evaluation import Evaluation, evaluate
     from costscape.methods import (
         CME,
@@ -89,7 +89,7 @@ _ROOMS = {
     "train": ("Training",),
 }  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("checks", "data", "experiments", "models", "sets", "solvers", "tasks")
+_MODULES = ("checks", "data", "distributed", "experiments", "models", "sets", "solvers", "tasks")
 
 
 def __getattr__(name: str) -> Any:
@@ -165,6 +165,7 @@ __all__ = [
     "WindowLevels",
     "checks",
     "data",
+    "distributed",
     "evaluate",
     "experiments",
     "load",

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+from costscape.distributed import is_first
+
 Show = Callable[[int, str], None]  # the steps done, and a note
 
 
@@ -15,7 +17,7 @@ def progress(title: str, total: int, shown: bool) -> Iterator[Show]:
 
     A terminal gets a bar; a file or a pipe gets a line about every ten seconds.
     """
-    if not shown:
+    if not shown or not is_first():
         yield lambda done, note: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:
         with _bar(title, total) as show:

@@ -127,8 +127,9 @@ class ExpectedCost:
 
     def _mean(self, f: Function, a: Tensor) -> Tensor:
         w, y = self.scenarios.weights, self.scenarios.values
-        # f makes a few temporaries as wide as the wider of its two arguments
-        width = 4 * max(a.shape[-1], prod(y.shape[2:])) * a.element_size()
+        # f makes a few temporaries as wide as the wider of its two arguments, if it says nothing
+        numbers = self.task.width or 4 * max(a.shape[-1], prod(y.shape[2:]))
+        width = numbers * a.element_size()
         most = max(1, (self.memory or _bound(a)) // width)
         if _evaluations(a, y) <= most:
             return _weighted(f, a, w, y)
@@ -149,7 +150,10 @@ def _split(f: Function, a: Tensor, w: Tensor, y: Tensor, most: int) -> Tensor:
     """Halve the longest of S, J, B until f is evaluated at most ``most`` times at once."""
     if _evaluations(a, y) <= most:
         if torch.is_grad_enabled():
-            return cast(Tensor, checkpoint(_weighted, f, a, w, y, use_reentrant=False))
+            return cast(
+                Tensor,
+                checkpoint(_weighted, f, a, w, y, use_reentrant=False, preserve_rng_state=False),
+            )
         return _weighted(f, a, w, y)
     b, j, s = max(len(a), len(y)), a.shape[1], y.shape[1]
     if s >= max(b, j):

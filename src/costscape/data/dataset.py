@@ -42,8 +42,8 @@ class Dataset:
 
     def batches(self, size: int, generator: Generator) -> Iterator["Dataset"]:
         """All pairs once, in random order; the generator lives on the CPU."""
-        for i in torch.split(torch.randperm(len(self), generator=generator), size):
-            i = i.to(self.x.device)
+        order = torch.randperm(len(self), generator=generator).to(self.x.device)
+        for i in torch.split(order, size):
             yield Dataset(self.x[i], self.y[i])
 
 

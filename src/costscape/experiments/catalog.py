@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from costscape.experiments.problems import Problem
 from costscape.methods import (
@@ -23,20 +25,23 @@ from costscape.methods import (
     TwoStage,
 )
 from costscape.models import Mixture, Point
+from costscape.solvers import Implicit
+from costscape.train import Training
 
 Make = Callable[[Problem, int], Method]
 
 
 def df2(p: Problem, seed: int) -> Method:
     """DF2 with its defaults."""
-    return DF2(p.task, p.network, outcomes=p.outcomes, seed=seed)
+    return DF2(p.task, p.network, **p.df2, solver=p.solver, seed=seed)
 
 
 def df2_paper(p: Problem, seed: int) -> Method:
     """DF2 as in the paper."""
-    return DF2.as_in_paper(
+    made = DF2.as_in_paper(
         p.task, points=p.points, encoder=p.encoder, seed=seed, training=p.training
     )
+    return replace(made, solver=p.solver)
 
 
 def policy_net(p: Problem, seed: int) -> Method:
@@ -46,82 +51,88 @@ def policy_net(p: Problem, seed: int) -> Method:
 
 def two_stage_pe(p: Problem, seed: int) -> Method:
     """The conditional mean, then the best action for it."""
-    return TwoStage(p.task, Point(), encoder=p.network, seed=seed)
+    return TwoStage(p.task, Point(), encoder=p.network, solver=p.solver, seed=seed)
 
 
 def two_stage_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians by likelihood, then the best action for draws of it."""
-    return TwoStage(p.task, Mixture(k), encoder=p.network, seed=seed)
+    return TwoStage(p.task, Mixture(k), encoder=p.network, solver=p.solver, seed=seed)
 
 
 def dfl_pe(p: Problem, seed: int) -> Method:
     """A point forecast trained through the argmin."""
-    return DFL(p.task, Point(), encoder=p.network, seed=seed)
+    return DFL(
+        p.task, Point(), layer=Implicit(p.solver), encoder=p.network, solver=p.solver, seed=seed
+    )
 
 
 def dfl_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained through the argmin over its draws."""
-    return DFL(p.task, Mixture(k), encoder=p.network, seed=seed)
+    return DFL(
+        p.task, Mixture(k), layer=Implicit(p.solver), encoder=p.network, solver=p.solver, seed=seed
+    )
 
 
 def so_ebm_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained as an energy of the action."""
-    return SOEBM(p.task, Mixture(k), encoder=p.network, variances=p.variances, seed=seed)
+    return SOEBM(
+        p.task, Mixture(k), encoder=p.network, variances=p.variances, solver=p.solver, seed=seed
+    )
 
 
 def lodl_pe(p: Problem, seed: int) -> Method:
     """A point forecast trained on a learned loss of its own for each pair."""
-    return LODL(p.task, Point(), encoder=p.network, seed=seed)
+    return LODL(p.task, Point(), encoder=p.network, solver=p.solver, seed=seed)
 
 
 def lodl_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained on a learned loss of its own for each pair."""
-    return LODL(p.task, Mixture(k), encoder=p.network, seed=seed)
+    return LODL(p.task, Mixture(k), encoder=p.network, solver=p.solver, seed=seed)
 
 
 def egl(p: Problem, seed: int) -> Method:
     """A point forecast trained on one learned loss for all pairs."""
-    return EGL(p.task, encoder=p.network, seed=seed)
+    return EGL(p.task, encoder=p.network, solver=p.solver, seed=seed)
 
 
 def lancer(p: Problem, seed: int) -> Method:
     """A point forecast trained on a learned landscape of decision cost."""
-    return LANCER(p.task, encoder=p.network, seed=seed)
+    return LANCER(p.task, encoder=p.network, solver=p.solver, seed=seed)
 
 
 def taskmet(p: Problem, seed: int) -> Method:
     """A point forecast by least squares in a learned metric."""
-    return TaskMet(p.task, encoder=p.network, seed=seed)
+    return TaskMet(p.task, encoder=p.network, solver=p.solver, seed=seed)
 
 
 def wsaa_knn(p: Problem, seed: int) -> Method:
     """Weights on the nearest neighbours' outcomes."""
-    return NearestNeighbours(p.task, seed=seed)
+    return NearestNeighbours(p.task, solver=p.solver, seed=seed)
 
 
 def wsaa_forest(p: Problem, seed: int) -> Method:
     """Weights on outcomes that share leaves of a random forest."""
-    return RandomForest(p.task, seed=seed)
+    return RandomForest(p.task, solver=p.solver, seed=seed)
 
 
 def wsaa_kernel(p: Problem, seed: int) -> Method:
     """Weights on outcomes by a Gaussian kernel (Nadaraya-Watson)."""
-    return KernelSmoother(p.task, seed=seed)
+    return KernelSmoother(p.task, solver=p.solver, seed=seed)
 
 
 def cme(p: Problem, seed: int) -> Method:
     """Weights on outcomes by kernel ridge regression."""
-    return CME(p.task, seed=seed)
+    return CME(p.task, solver=p.solver, seed=seed)
 
 
 def no_attention(p: Problem, seed: int) -> Method:
     """A plain network g(x, a), fitted as DF2 is."""
-    return PlainNetwork(p.task, p.network, seed=seed)
+    return PlainNetwork(p.task, p.network, solver=p.solver, seed=seed)
 
 
 def constant(p: Problem, seed: int) -> Method:
     """The best constant action."""
-    return Constant(p.task, seed=seed)
+    return Constant(p.task, solver=p.solver, seed=seed)
 
 
 METHODS: dict[str, Make] = {
@@ -153,10 +164,11 @@ FAMILIES: dict[str, Callable[[Problem, int, int], Method]] = {
 def method_of(name: str) -> Make:
     """The maker of a named method; ``two-stage-gmm10`` is the family's with K = 10."""
     if name in METHODS:
-        return METHODS[name]
+        return partial(_made, METHODS[name])
     found = re.fullmatch(r"(.*-gmm)([1-9]\d*)", name)
     if found and found[1] in FAMILIES:
-        return _of_family(FAMILIES[found[1]], int(found[2]))
+        family, k = FAMILIES[found[1]], int(found[2])
+        return partial(_made, lambda p, seed: family(p, seed, k))
     families = ", ".join(f"{family}K" for family in FAMILIES)
     raise ValueError(
         f"There is no method named {name!r}. There are {', '.join(METHODS)}, and {families} with "
@@ -164,5 +176,10 @@ def method_of(name: str) -> Make:
     )
 
 
-def _of_family(make: Callable[[Problem, int, int], Method], k: int) -> Make:
-    return lambda p, seed: make(p, seed, k)
+def _made(make: Make, p: Problem, seed: int) -> Method:
+    method = make(p, seed)
+    training = getattr(method, "training", None)
+    if p.score_every == 1 or not isinstance(training, Training):
+        return method
+    often = replace(training, score_every=p.score_every)
+    return replace(method, training=often)  # type: ignore[type-var]

@@ -1,13 +1,19 @@
 """The problems that have a name. To add one, add a function and a line."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, Literal
 
 import numpy as np
 
 from costscape.data import (
+    Mobility,
+    PooledSales,
+    Sales,
     Splits,
+    Wind,
     mobility,
     pooled_sales,
     sales,
@@ -15,9 +21,10 @@ from costscape.data import (
     wind,
     wind_farm,
 )
+from costscape.data.sources import VARIABLE
 from costscape.evaluation import Truth
-from costscape.models import DCRNN, LSTM, MLP, Absolute, Builder, Outcomes, edges_of
-from costscape.solvers import FrankWolfe
+from costscape.models import DCRNN, LSTM, MLP, Absolute, Builder, edges_of
+from costscape.solvers import FrankWolfe, Solver
 from costscape.tasks import (
     Epidemic,
     MixtureTruth,
@@ -44,8 +51,9 @@ class Problem:
 
     ``encoder`` is the paper's; ``network`` what all methods take but the paper's own recipe, None
     for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
-    those of its proposal for SO-EBM, ``outcomes`` the form DF2 takes where comparing forms would
-    take too long. ``source`` says which data this is.
+    those of its proposal for SO-EBM, ``df2`` what DF2 takes in place of its defaults where f is
+    too costly for them, ``solver`` the one all methods decide with, ``score_every`` how often
+    they look at the validation part. ``source`` says which data this is.
     """
 
     data: Splits
@@ -57,7 +65,9 @@ class Problem:
     source: str
     truth: Truth | None = None
     network: Builder | None = None
-    outcomes: Outcomes | None = None
+    df2: Mapping[str, Any] = field(default_factory=dict)
+    solver: Solver | Literal["auto"] = "auto"
+    score_every: int = 1
 
 
 def synthetic_convex(seed: int = 0) -> Problem:
@@ -86,7 +96,7 @@ def _synthetic(task: SeparableTask, seed: int) -> Problem:
 
 def wind_power(seed: int = 0) -> Problem:
     """Bids for hours 12 to 23 ahead, from 24 h of TenneT's grid (the same for every seed)."""
-    found = wind()
+    found: Wind = _read(wind, os.environ.get(VARIABLE))
     return _bidding(found.splits, found.source)
 
 
@@ -109,13 +119,13 @@ def _bidding(data: Splits, source: str) -> Problem:
 
 def one_item(seed: int = 0) -> Problem:
     """Stock of one item for days 7 to 13 ahead, from 14 days (the same for every seed)."""
-    found = sales()
+    found: Sales = _read(sales, os.environ.get(VARIABLE))
     return _stock(found.splits, found.source)
 
 
 def whole_store(seed: int = 0) -> Problem:
     """The same for all items of a store, each in its own mean sales, pooled."""
-    found = pooled_sales()
+    found: PooledSales = _read(pooled_sales, os.environ.get(VARIABLE))
     return _stock(found.splits, found.source)
 
 
@@ -142,7 +152,7 @@ def eight_weeks(seed: int = 0) -> Problem:
 
 
 def _doses(make: Callable[[Epidemic], Task]) -> Problem:
-    found = mobility()
+    found: Mobility = _read(mobility, os.environ.get(VARIABLE))
     cases, people = found.cases.numpy(), found.population.numpy()
     days, train = found.case_dates, found.splits.train.dates
     assert train is not None
@@ -160,8 +170,17 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         variances=(0.01, 0.02, 0.05),
         source=found.source,
         network=network,
-        outcomes=Absolute(),  # others would simulate an epidemic of its own for each x
+        solver=FrankWolfe(),
+        score_every=5,
+        # other outcomes would simulate an epidemic of its own for each x
+        df2={"outcomes": Absolute(), "points": 100, "members": 1},
     )
+
+
+@lru_cache(maxsize=4)
+def _read(load: Callable[[], Any], folder: str | None) -> Any:
+    """What ``load`` finds, read once for all seeds; ``folder`` is where it looks."""
+    return load()
 
 
 PROBLEMS: dict[str, Callable[[int], Problem]] = {

@@ -17,8 +17,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
+from costscape.distributed import gather_rows, own_rows, whole
 from costscape.methods import store
-from costscape.methods.scoring import decision_costs, spread_of, validation_cost
+from costscape.methods.scoring import decision_costs, spread_of, spread_over, validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import (
     Absolute,
@@ -216,10 +217,13 @@ class DF2(ScenarioMethod):
 
     def loss(self, task: Task, model: nn.Module, batch: Dataset, rng: Generator) -> Tensor:
         """The objective above on one batch, with freshly drawn actions."""
-        rows = 1 if self.share_actions else len(batch)
+        rows = 1 if self.share_actions else whole(len(batch))
         g = ExpectedCost(task, model(batch.x))
         j = self.actions or (100 if g.scenarios.shared and self.share_actions else 8)
         a = task.feasible.sample(rows * j, rng).unflatten(0, (rows, j))
+        shared = rows == 1
+        if not shared:
+            a = own_rows(a)
         f: Cost = task.cost
         learned: Callable[[Tensor], Tensor] = g
         if self.by_coordinate and isinstance(task, SeparableTask):
@@ -227,7 +231,7 @@ class DF2(ScenarioMethod):
         paid = f(batch.y.unsqueeze(1), a)  # (B, J), or (B, J, d) by coordinate
         residual = learned(a) - paid
         if self.weighting:
-            residual = residual / _spread(f, batch.y, a, paid)
+            residual = residual / _spread(f, batch.y, a, paid, shared)
         return residual.square().mean()
 
     def _named(self, name: str) -> Training:
@@ -254,13 +258,16 @@ def _clearly_best(costs: list[Tensor]) -> int:
     return best
 
 
-def _spread(f: Cost, y: Tensor, a: Tensor, paid: Tensor) -> Tensor:
+def _spread(f: Cost, y: Tensor, a: Tensor, paid: Tensor, shared: bool) -> Tensor:
     """The spread of f(., a) over the batch.
 
     Actions of their own for each pair are priced at 16 outcomes of the batch, not at all of them.
     """
     with torch.no_grad():
-        return spread_of(paid if len(a) == 1 else f(y[:16, None, None], a))
+        if shared:
+            return spread_of(paid)
+        costs = f(gather_rows(y)[:16, None, None], a)  # (16, B, J), or (16, B, J, d)
+        return own_rows(spread_over(gather_rows(costs, 1)))
 
 
 def _fit_anchor(

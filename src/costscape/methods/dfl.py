@@ -17,6 +17,7 @@ from costscape.data import Dataset
 from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.models import Builder, Forecast, MixtureForecast, Point
 from costscape.models.inputs import Level
+from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Implicit, Layer, Solver
 from costscape.tasks import Task
@@ -51,7 +52,7 @@ class DFL(ForecastMethod):
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
         if reason := self.layer.refuses(task):
-            raise TypeError(f"DFL's {type(self.layer).__name__} {reason}.")
+            raise Refusal(f"DFL's {type(self.layer).__name__} {reason}.")
         first = self._by_likelihood(task, model, train, val)
         lr = self.training.lr or RATE
         return [

@@ -8,9 +8,11 @@ import torch
 
 from costscape.checkpoint import Checkpoint
 from costscape.data import Dataset
+from costscape.distributed import is_first, state_of_first
 from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.models import Point
 from costscape.progress import progress
+from costscape.refusal import Refusal
 from costscape.tasks import Task
 from costscape.train import History, Training, check_ema, copy_of
 
@@ -34,7 +36,7 @@ class PointRounds(ForecastMethod):
     def __post_init__(self) -> None:
         name = type(self).__name__
         if not isinstance(self.forecast, Point):
-            raise TypeError(
+            raise Refusal(
                 f"{name} needs forecast=Point(), since its learned loss compares one forecast "
                 f"with one outcome, but got {self.forecast!r}. TwoStage takes mixtures."
             )
@@ -62,7 +64,7 @@ class PointRounds(ForecastMethod):
         the state of the model and of ``parts`` a broken fit then goes on as an unbroken one.
         """
         name = type(self).__name__
-        path = self.training.checkpoint
+        path = self.training.checkpoint if is_first() else None
         own = replace(self.training, checkpoint=None, device=None, compile=False, progress=False)
         keeper = Checkpoint(
             None if path is None else f"{path}.rounds",
@@ -83,7 +85,7 @@ class PointRounds(ForecastMethod):
                 best.update(copy_of(model))
 
         with progress(f"{name} rounds", self.rounds, self.training.progress) as show:
-            if saved := keeper.load():
+            if saved := state_of_first(keeper.load()):
                 model.load_state_dict(saved["model"])
                 for key, part in parts.items():
                     part.load_state_dict(saved["parts"][key])

@@ -33,6 +33,7 @@ from costscape.methods.scoring import hindsight_actions, sampled_costs
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast
 from costscape.models.inputs import Level
+from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite
 from costscape.solvers import Solver
@@ -94,7 +95,7 @@ class SOEBM(ForecastMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.forecast, Mixture):
-            raise TypeError(
+            raise Refusal(
                 f"SOEBM needs a forecast with a law to draw from, but got {self.forecast!r}. Pass "
                 f"Mixture(1), or take TwoStage for a point."
             )

@@ -51,7 +51,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], header: dict[str, Any]) -> 
     flat = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     head = {**header, "format": FORMAT, "sha256": _digest(flat)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     save_file(flat, part, metadata={"costscape": json.dumps(head)})
     os.replace(part, path)
 

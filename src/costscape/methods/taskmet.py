@@ -26,6 +26,7 @@ from costscape.methods.rounds import PointRounds, Stateful
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.inputs import Level
+from costscape.refusal import Refusal
 from costscape.solvers import Implicit, Solver
 from costscape.tasks import Task
 from costscape.train import History, Training, fit_network
@@ -98,7 +99,7 @@ class TaskMet(PointRounds):
         assert isinstance(model, PointForecast)
         layer = Implicit(self.solver)
         if reason := layer.refuses(task):
-            raise TypeError(f"TaskMet differentiates the decision, and that {reason}.")
+            raise Refusal(f"TaskMet differentiates the decision, and that {reason}.")
         start = self._by_likelihood(task, model, train, val)
         x, size = train.x, prod(train.y.shape[1:])
         full = size <= FULL if self.full is None else self.full

@@ -7,16 +7,21 @@ Weights, means and log deviations are linear in the encoder's code.
 
 from dataclasses import dataclass
 from math import log, pi, prod
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
+from costscape.distributed import own_rows, whole
 from costscape.models.inputs import Units
+from costscape.refusal import Refusal
 from costscape.scenarios import Scenarios
 
 LEAST = 0.01  # the least deviation, in standard deviations of the labels: a repeated label, such
 # as no wind at all, would else draw a component onto itself with a likelihood without bound
+
+MOST = 10**9  # weights of the last layer, 16 GB with their gradients and averages
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,12 @@ class MixtureForecast(nn.Module):
         self.units = units
         k, self.y_shape = len(labels), labels.shape[1:]
         width, size = int(encoder.out_features), prod(self.y_shape)  # type: ignore[arg-type]
+        if 2 * k * size * width > MOST:
+            raise Refusal(
+                f"A mixture of {k} components for outcomes of {size} numbers has "
+                f"{2 * k * size * width:.1e} weights in its last layer, and at most {MOST:.0e} "
+                f"are sensible. Take fewer components."
+            )
         self.logits = nn.Linear(width, k)
         self.location = nn.Linear(width, k * size)
         self.log_scale = nn.Linear(width, k * size)
@@ -146,13 +157,12 @@ class MixtureForecast(nn.Module):
         """
         logits, m, s = self._parts(x)
         m, s = self.units.undo(x, m), self.units.spread(x, s)
-        n = torch.randn(
-            len(x), draws, *self.y_shape, generator=rng, device=m.device, dtype=m.dtype
-        )
+        like: dict[str, Any] = {"generator": rng, "device": m.device, "dtype": m.dtype}
+        n = own_rows(torch.randn(whole(len(x)), draws, *self.y_shape, **like))
         k = logits.shape[1]
         if k == 1:
             return m + s * n
-        u = torch.rand(len(x), draws, k, generator=rng, device=m.device, dtype=m.dtype)
+        u = own_rows(torch.rand(whole(len(x)), draws, k, **like))
         soft = (logits.unsqueeze(1) - (-u.clamp(1e-20, 1 - 1e-7).log()).log()).softmax(-1)
         hard = torch.zeros_like(soft).scatter(-1, soft.argmax(-1, keepdim=True), 1.0)
         choice = hard + soft - soft.detach()

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from costscape.refusal import Refusal
 from costscape.sets import Box, Budget, ConstraintSet, Finite, Polytope, Simplex
 
 
@@ -45,7 +46,7 @@ def landing(feasible: ConstraintSet) -> Landing:
     tensor([[0.5000, 2.0000]])
     """
     if isinstance(feasible, Finite):
-        raise TypeError(
+        raise Refusal(
             f"A landing layer needs a set one can move in, but this one is a Finite list of "
             f"{len(feasible.actions)} actions. Take a softmax over the list instead."
         )

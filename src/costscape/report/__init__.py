@@ -3,14 +3,30 @@
 from costscape.report.bids import bids_plot
 from costscape.report.doses import doses_plot
 from costscape.report.orders import orders_plot, service_level
+from costscape.report.page import write_page
 from costscape.report.plots import cost_curve
-from costscape.report.tables import text_table
+from costscape.report.published import published
+from costscape.report.rows import read_landscapes, read_rows
+from costscape.report.summary import Cell, Difference, Stat, summarise
+from costscape.report.tables import csv, latex, markdown, table, text_table
 
 __all__ = [
+    "Cell",
+    "Difference",
+    "Stat",
     "bids_plot",
     "cost_curve",
+    "csv",
     "doses_plot",
+    "latex",
+    "markdown",
     "orders_plot",
+    "published",
+    "read_landscapes",
+    "read_rows",
     "service_level",
+    "summarise",
+    "table",
     "text_table",
+    "write_page",
 ]

@@ -1,5 +1,6 @@
 """a >= 0, sum(a) <= total, and where wanted a <= upper."""
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from costscape.sets.vectors import (
 )
 
 BLOCK = 2**22  # numbers proposed at once
+SPARE = 64  # points proposed beyond those wanted: to find too few has odds of 1e-9 or so
 
 
 class Budget(Polyhedral):
@@ -58,15 +60,20 @@ class Budget(Polyhedral):
         self.dim = dim
         self.register_buffer("total", whole)
         self.register_buffer("upper", cap.minimum(whole))
-        self.register_buffer("tilt", whole.new_tensor(_tilt(self.upper, whole)))
+        tilt = _tilt(self.upper, whole)
+        self.register_buffer("tilt", whole.new_tensor(tilt))
+        # as plain numbers: to ask a tensor would make a GPU's CPU wait at every draw
+        self.capped, self.tilted = bool((self.upper < whole).any()), tilt > 0
 
     @property
     def bounds(self) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
         return torch.zeros_like(self.upper), self.upper
 
     def sample(self, n: int, generator: Generator | None = None) -> Float[Tensor, "n d"]:
-        if (self.upper < self.total).any():
-            return self._capped(n, generator)
+        if self.capped:
+            most = max(1, int(BLOCK / self.dim / self._tries() - SPARE))
+            parts = [min(most, n - i) for i in range(0, n, most)]
+            return torch.cat([self._capped(part, generator) for part in parts] or [self._none()])
         e = self.total.new_empty(n, self.dim + 1).exponential_(generator=generator)
         return self.total * e[:, :-1] / e.sum(-1, keepdim=True)
 
@@ -99,27 +106,29 @@ class Budget(Polyhedral):
         return Rows(A=G[:0], b=h[:0], G=G, h=h)
 
     def extra_repr(self) -> str:
-        cap = f", upper={brief(self.upper)}" if (self.upper < self.total).any() else ""
+        cap = f", upper={brief(self.upper)}" if self.capped else ""
         return f"total={float(self.total):g}{cap}, dim={self.dim}"
 
+    def _tries(self) -> float:
+        """How many proposals one kept point takes, at worst and with a fifth to spare."""
+        return 1.2 * (2.5 * self.dim**0.5 if self.tilted else 2.0)
+
     def _capped(self, n: int, generator: Generator | None) -> Tensor:
+        """So many proposals that enough are kept; should that ever fail, some count twice."""
         cap = self.upper / self.total
-        kept, have, rows = [cap.new_empty(0, self.dim)], 0, 2 * n
-        while have < n:
-            rows = min(rows, max(1, BLOCK // self.dim))
-            u = cap.new_empty(rows, self.dim).uniform_(generator=generator)
-            # the inverse of the distribution function; u * cap in the limit of no tilt
-            a = (
-                u * cap
-                if self.tilt == 0
-                else -(u * (-self.tilt * cap).expm1()).log1p() / self.tilt
-            )
-            room = 1 - a.sum(-1)
-            luck = cap.new_empty(rows).uniform_(generator=generator)
-            kept.append(a[(room >= 0) & (luck < (-self.tilt * room).exp())])
-            have += len(kept[-1])
-            rows = 2 * rows if have == 0 else int(1.2 * (n - have) * rows / have) + 16
-        return (self.total * torch.cat(kept)[:n]).minimum(self.upper)
+        rows = ceil((n + SPARE) * self._tries())
+        u = cap.new_empty(rows, self.dim).uniform_(generator=generator)
+        # the inverse of the distribution function; u * cap in the limit of no tilt
+        a = -(u * (-self.tilt * cap).expm1()).log1p() / self.tilt if self.tilted else u * cap
+        room = 1 - a.sum(-1)
+        luck = cap.new_empty(rows).uniform_(generator=generator)
+        kept = (room >= 0) & (luck < (-self.tilt * room).exp())
+        first = kept.int().argsort(descending=True, stable=True)
+        turn = torch.arange(n, device=cap.device) % kept.sum().clamp(min=1)
+        return (self.total * a[first[turn]]).minimum(self.upper)
+
+    def _none(self) -> Tensor:
+        return self.upper.new_empty(0, self.dim)
 
 
 def _tilt(upper: Tensor, total: Tensor) -> float:

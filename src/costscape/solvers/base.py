@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from costscape.refusal import Refusal
 from costscape.sets import ConstraintSet
 
 Objective = Callable[[Tensor], Tensor]  # actions (B or 1, J, d) -> costs (B, J)
@@ -39,9 +40,7 @@ class Solver(ABC):
         solver has no use for it. Every answer is checked to lie in C, and its cost to be finite.
         """
         if reason := self.refuses(objective, feasible):
-            raise TypeError(
-                f'{type(self).__name__} {reason}. solver="auto" finds one that serves.'
-            )
+            raise Refusal(f'{type(self).__name__} {reason}. solver="auto" finds one that serves.')
         found = self._minimise(objective, feasible, batch, start)
         check_feasible(found.action, feasible, type(self).__name__)
         _check_finite(found.cost, type(self).__name__)

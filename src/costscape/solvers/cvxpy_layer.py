@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost
 from costscape.sets import ConstraintSet, Finite
 from costscape.sets.tangent import Polyhedral
@@ -88,7 +89,7 @@ def _compile(task: Task, shape: tuple[int, ...]) -> Any:
     try:
         limits = [cp.reshape(task.cvxpy(y, a), (-1,), "C") <= t]
     except (TypeError, ValueError, AttributeError) as error:
-        raise TypeError(
+        raise Refusal(
             f"CvxpyLayer needs a cost whose cvxpy(y, a) takes y as a cvxpy parameter of shape "
             f"{shape}, but the call failed ({error}). Write it with cvxpy functions of y, or use "
             f"Implicit()."
@@ -96,7 +97,7 @@ def _compile(task: Task, shape: tuple[int, ...]) -> Any:
     limits += _limits(task.feasible, cp.reshape(a, (-1,), "C"))
     problem = cp.Problem(cp.Minimize(w @ t), limits)
     if not problem.is_dpp():
-        raise TypeError(
+        raise Refusal(
             "CvxpyLayer needs a cost that is convex in a and affine in y within each of its cvxpy "
             "functions (disciplined parametrized programming), and this task's cvxpy(y, a) is "
             "not. Write it so, or use Implicit()."

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Budget, ConstraintSet, Simplex
 from costscape.solvers.base import Objective, Solution, Solver, better
@@ -67,7 +68,7 @@ class FrankWolfe(Solver):
         The task's cost must be convex, or nearly so, for the answer to be the least.
         """
         if reason := self.refuses(lambda a: a.sum(-1), task.feasible):
-            raise TypeError(f"FrankWolfe {reason}.")
+            raise Refusal(f"FrankWolfe {reason}.")
         return Hindsight(task, self)
 
     def _minimise(

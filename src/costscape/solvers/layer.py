@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from jaxtyping import Float
 from torch import Tensor
 
+from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost
 from costscape.tasks import Task
 
@@ -18,7 +19,7 @@ class Layer(ABC):
 
     def __call__(self, g: ExpectedCost) -> Float[Tensor, "B d"]:
         if reason := self.refuses(g.task):
-            raise TypeError(f"{type(self).__name__} {reason}.")
+            raise Refusal(f"{type(self).__name__} {reason}.")
         return self._argmin(g)
 
     @abstractmethod

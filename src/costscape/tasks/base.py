@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from costscape.refusal import Refusal
 from costscape.sets import ConstraintSet
 
 Cost = Callable[[Tensor, Tensor], Tensor]
@@ -27,7 +28,9 @@ class Task(nn.Module):
     - ``hindsight``: y (*batch, *y_shape) -> the best a (*batch, d) had y been known;
     - ``cvxpy``: (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S costs as an expression;
     - ``normal``: (m, s, a) -> the mean of f(y, a) for independent normals y_i of mean m_i and
-      standard deviation s_i, shaped and broadcasting as cost(m, a).
+      standard deviation s_i, shaped and broadcasting as cost(m, a);
+    - ``width``: how many numbers one evaluation of f holds, where that is not about four times
+      those of y or a: what is computed at once is bounded by it.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Task(nn.Module):
         cvxpy: Callable[[Any, Any], Any] | None = None,
         normal: Normal | None = None,
         y_dims: int = 1,
+        width: int | None = None,
     ) -> None:
         super().__init__()
         _check_callable(cost, "Task", "cost")
@@ -55,6 +59,7 @@ class Task(nn.Module):
         self.cvxpy = cvxpy
         self.normal = normal
         self.y_dims = y_dims
+        self.width = width
 
     def cost(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """f(y, a), with its shape checked."""
@@ -66,7 +71,7 @@ class Task(nn.Module):
 
     def _normal(self) -> "_OfNormals":
         if self.normal is None or self.y_dims != 1:
-            raise TypeError(
+            raise Refusal(
                 "The expected cost under a normal law is needed in closed form, and this task was "
                 "made without normal=. Pass draws=1000, say, to average over draws instead."
             )

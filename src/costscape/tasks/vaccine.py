@@ -18,14 +18,22 @@ from costscape.tasks.epidemic import Epidemic
 from costscape.tasks.seirv import WEEK, as_shares, simulate
 
 
-def vaccine(epidemic: Epidemic, *, total: float = 5e6, unit: float = 1e6, steps: int = 2) -> Task:
+def vaccine(
+    epidemic: Epidemic,
+    *,
+    total: float = 5e6,
+    unit: float = 1e6,
+    steps: int = 2,
+    fused: bool = False,
+) -> Task:
     """The paper's problem: one week, at most ``total`` doses (people), no other limit.
 
     Travel hardly matters within one week: the best plan for the average week is within about 0.1
     infections of the best plan in hindsight. ``vaccine_wave`` is where knowing y pays. In single
-    precision such regrets drown in rounding; score with ``task.double()``.
+    precision such regrets drown in rounding; score with ``task.double()``. ``steps`` and ``fused``
+    are those of ``simulate``.
     """
-    return _task(epidemic, total, unit, WEEK, steps, cap=None)
+    return _task(epidemic, total, unit, WEEK, steps, None, fused)
 
 
 def vaccine_wave(
@@ -37,6 +45,7 @@ def vaccine_wave(
     weeks: int = 8,
     unit: float = 1e6,
     steps: int = 2,
+    fused: bool = False,
 ) -> Task:
     """A wave of ``weeks`` weeks, each with the travel of y; doses are given in the first.
 
@@ -52,7 +61,7 @@ def vaccine_wave(
         raise ValueError(f"vaccine_wave needs weeks of at least 1, but got {weeks}.")
     if beta is not None:
         epidemic = epidemic.with_beta(beta)
-    return _task(epidemic, total, unit, WEEK * weeks, steps, cap)
+    return _task(epidemic, total, unit, WEEK * weeks, steps, cap, fused)
 
 
 def proportional(task: Task) -> Float[Tensor, "K"]:
@@ -67,6 +76,9 @@ def proportional(task: Task) -> Float[Tensor, "K"]:
     return (share * task.feasible.total).minimum(task.feasible.upper)
 
 
+DAY = 280  # numbers for each region that one day of a simulation keeps for its gradient
+
+
 class NewInfections(nn.Module):
     """f above; y (*batch, 7, K, K) against a (*batch, K), broadcast."""
 
@@ -74,11 +86,13 @@ class NewInfections(nn.Module):
     start: Tensor
     beta: Tensor
 
-    def __init__(self, epidemic: Epidemic, days: int, unit: float, steps: int) -> None:
+    def __init__(
+        self, epidemic: Epidemic, days: int, unit: float, steps: int, fused: bool = False
+    ) -> None:
         super().__init__()
         if steps < 1:
             raise ValueError(f"The simulation needs steps a day of at least 1, but got {steps}.")
-        self.days, self.unit, self.steps = days, unit, steps
+        self.days, self.unit, self.steps, self.fused = days, unit, steps, fused
         self.sigma, self.gamma = epidemic.sigma, epidemic.gamma
         vaccinated = torch.zeros_like(epidemic.shares[:1])
         self.register_buffer("population", epidemic.population)
@@ -102,12 +116,19 @@ class NewInfections(nn.Module):
             gamma=self.gamma,
             days=self.days,
             steps=self.steps,
+            fused=self.fused,
         )
         return infected.sum(-1)
 
 
 def _task(
-    epidemic: Epidemic, total: float, unit: float, days: int, steps: int, cap: float | None
+    epidemic: Epidemic,
+    total: float,
+    unit: float,
+    days: int,
+    steps: int,
+    cap: float | None,
+    fused: bool,
 ) -> Task:
     if not unit > 0:
         raise ValueError(f"unit is how many doses one unit of a is, above 0, but got {unit}.")
@@ -117,4 +138,9 @@ def _task(
         dim=len(people),
         upper=None if cap is None else cap * people / unit,
     )
-    return Task(NewInfections(epidemic, days, unit, steps), feasible, y_dims=3)
+    return Task(
+        NewInfections(epidemic, days, unit, steps, fused),
+        feasible,
+        y_dims=3,
+        width=DAY * len(people),
+    )

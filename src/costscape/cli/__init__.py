@@ -1,4 +1,4 @@
-"""costscape demo | list | fetch: each command parses, calls one function, prints.
+"""The command line: each command parses, calls one function, prints.
 
 Results go to stdout, progress to stderr. torch is imported inside the commands, so that --help
 answers at once.
@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from costscape.cli import experiments
+from costscape.cli.errors import told
 
 app = typer.Typer(
     help="Learn the expected cost of every action, then choose the best one.",
@@ -40,6 +43,7 @@ def demo(
 
 
 @app.command()
+@told
 def fetch(
     name: Annotated[str, typer.Argument(help="wind, sales or mobility")],
     folder: Annotated[
@@ -52,12 +56,8 @@ def fetch(
     def report(file: str, done: int, size: int) -> None:
         typer.echo(f"\r{file}: {done:,} of {size:,} bytes", err=True, nl=done == size)
 
-    try:
-        for path in bring(name, folder, report):
-            print(path)
-    except (ValueError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from error
+    for path in bring(name, folder, report):
+        print(path)
 
 
 @app.command("list")
@@ -71,6 +71,12 @@ def list_() -> None:
         for name, make in entries.items():
             print(f"  {name:22}{(make.__doc__ or '').splitlines()[0]}")
     print("K is any whole number: two-stage-gmm10 has a mixture of 10 Gaussians.")
+
+
+app.command()(experiments.run)
+app.command()(experiments.table)
+app.command("report")(experiments.page)
+app.add_typer(experiments.paper, name="paper")
 
 
 def main() -> None:

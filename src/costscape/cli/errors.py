@@ -1,0 +1,26 @@
+"""What went wrong, as a sentence rather than a traceback."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+import typer
+
+P = ParamSpec("P")
+
+
+def told(command: Callable[P, None]) -> Callable[P, None]:
+    """A command whose ValueError, OSError or missing package ends it with its message."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except ModuleNotFoundError as error:
+            typer.echo(f"{error}. Install it: pip install 'costscape[all,ray]'.", err=True)
+            raise typer.Exit(1) from error
+        except (ValueError, OSError) as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from error
+
+    return run

@@ -1,0 +1,28 @@
+"""The most memory a run took: of the GPU where it used one, of the process elsewhere."""
+
+import contextlib
+import resource
+import sys
+from pathlib import Path
+
+import torch
+
+
+def watch() -> None:
+    """Begin anew. Where the system cannot forget a process's peak, it stays that of its life."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak() -> int:
+    """Bytes since ``watch``."""
+    if torch.cuda.is_available() and torch.cuda.max_memory_allocated() > 0:
+        return int(torch.cuda.max_memory_allocated())
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        held = next(line for line in lines if line.startswith("VmHWM:"))
+        return int(held.split()[1]) * 1024
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

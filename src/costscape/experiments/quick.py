@@ -1,0 +1,72 @@
+"""Problems and methods cut down to seconds: to see a whole table being made, not to compare."""
+
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from typing import Any
+
+from costscape.data import Splits
+from costscape.experiments.problems import Problem
+from costscape.methods import Method
+from costscape.methods.energy import Langevin
+from costscape.models import Builder
+from costscape.solvers import FrankWolfe
+from costscape.train import Training
+
+ROWS = (300, 60, 60)  # of the training, validation and test parts
+COSTLY = (3, 2, 2)  # where f is a simulation
+SMALL: dict[str, Any] = {
+    "points": 50,
+    "actions": 20,
+    "members": 1,
+    "draws": 20,
+    "train_draws": 8,
+    "samples": 16,
+    "rounds": 1,
+    "steps": 10,
+    "trees": 20,
+}
+FEWER: dict[str, Any] = SMALL | {  # where f is a simulation
+    "points": 10,
+    "actions": 8,
+    "draws": 2,
+    "train_draws": 2,
+    "samples": 2,
+    "steps": 2,
+    "trees": 4,
+}
+EPOCHS, FEWER_EPOCHS = 3, 1
+STEPS = 4  # of a solver or a walk
+
+
+def small(p: Problem) -> Problem:
+    """The rows next to the cuts between the parts."""
+    costly = isinstance(p.solver, FrankWolfe)
+    train, val, test = COSTLY if costly else ROWS
+    data = Splits(p.data.train[-train:], p.data.val[-val:], p.data.test[:test])
+    if not costly:
+        return replace(p, data=data)
+    solver = FrankWolfe(steps=STEPS)
+    encoder: Builder = partial(p.encoder, hidden=8)  # type: ignore[call-arg]
+    p.task.hindsight = solver.hindsight(p.task)
+    return replace(
+        p, data=data, solver=solver, encoder=encoder, network=p.network and encoder, points=20
+    )
+
+
+def brief(method: Method) -> Method:
+    """The same method with few of everything."""
+    assert is_dataclass(method)
+    costly = isinstance(getattr(method, "solver", None), FrankWolfe)
+    few, epochs = (FEWER, FEWER_EPOCHS) if costly else (SMALL, EPOCHS)
+    cut: dict[str, Any] = {}
+    for f in fields(method):
+        value = getattr(method, f.name)
+        if f.name in few and (value is None or value > few[f.name]):
+            cut[f.name] = few[f.name]
+        elif f.name == "rates":
+            cut[f.name] = value[:1]
+        elif isinstance(value, Langevin):
+            cut[f.name] = replace(value, steps=min(STEPS, value.steps))
+        elif isinstance(value, Training):
+            cut[f.name] = replace(value, epochs=min(epochs, value.epochs))
+    return replace(method, **cut)

@@ -1,0 +1,166 @@
+"""One run: a method on a problem with a seed, and what exactly that means."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from costscape.data import Splits
+from costscape.experiments.catalog import method_of
+from costscape.experiments.problems import PROBLEMS, Problem
+from costscape.experiments.quick import brief, small
+from costscape.methods import Method
+from costscape.methods.store import to_json
+from costscape.refusal import Refusal
+from costscape.train import Training
+
+APART = r"[^\w.+=-]+"  # what does not belong in the name of a file
+NOWHERE = {"device", "checkpoint", "progress", "compile", "record"}  # of Training: how, not what
+DIGITS = ".6g"  # on which all machines agree
+COST_DIGITS = ".4g"  # a cost may hold a number that was fitted
+
+
+@dataclass(frozen=True)
+class Run:
+    """A named method on a named problem.
+
+    ``changes`` are settings that differ from the named method's: those of its class, those of
+    Training (``epochs``; ignored where nothing is trained), and ``share``, the part of the
+    training rows that is used, the latest ones. ``quick`` makes everything small: to see that it
+    works, not to compare.
+    """
+
+    problem: str
+    method: str
+    seed: int = 0
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    quick: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its row, without ending."""
+        label = "".join(f"-{key}{value}" for key, value in sorted(self.changes.items()))
+        return f"{self.problem}--{self.method}{re.sub(APART, '_', label)}--{self.seed}"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    problem: Problem
+    method: Method
+    recipe: str  # a hash: equal recipes give equal rows, timings aside
+
+
+def prepare(run: Run, device: str | None = None) -> Prepared:
+    """The problem and the unfitted method; the recipe does not depend on the device."""
+    problem = problem_of(run.problem, run.seed, run.quick)
+    changes = dict(run.changes)
+    if (share := changes.pop("share", None)) is not None:
+        problem = replace(problem, data=_latest(problem.data, share))
+    method = method_of(run.method)(problem, run.seed)
+    if run.quick:
+        method = brief(method)
+    method = _changed(method, changes, run.method)
+    training = getattr(method, "training", None)
+    if isinstance(training, Training):
+        method = _replaced(method, training=replace(training, device=device, progress=False))
+    return Prepared(problem, method, _recipe(run, _settings(method)))
+
+
+def recipe_of(run: Run) -> str:
+    """The recipe, also where the method cannot even be made for the problem."""
+    try:
+        return prepare(run).recipe
+    except Refusal as reason:
+        return _recipe(run, str(reason))
+
+
+def _recipe(run: Run, settings: Any) -> str:
+    facts = [run.problem, run.seed, run.method, sorted(run.changes.items()), run.quick]
+    text = json.dumps([facts, settings, _facts(run.problem, run.seed, run.quick)])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=16)  # a sweep goes through the seeds again for every method
+def problem_of(name: str, seed: int, quick: bool) -> Problem:
+    if name not in PROBLEMS:
+        raise ValueError(
+            f"There is no problem named {name!r}. There are {', '.join(sorted(PROBLEMS))}."
+        )
+    made = PROBLEMS[name](seed)
+    return small(made) if quick else made
+
+
+@lru_cache(maxsize=64)
+def _facts(name: str, seed: int, quick: bool) -> list[Any]:
+    """The data and the cost in a few numbers."""
+    p = problem_of(name, seed, quick)
+    task = deepcopy(p.task).double()
+    lower = task.feasible.bounds[0]
+    a = task.feasible.sample(4, Generator(lower.device).manual_seed(0))
+    with torch.no_grad():
+        costs = task.cost(p.data.train.y[:4, None].to(lower), a).mean(0)
+    parts = (p.data.train, p.data.val, p.data.test)
+    sums = [s for part in parts for values in (part.x, part.y) for s in _sums(values)]
+    return [
+        p.source,
+        [len(part) for part in parts],
+        [format(s, DIGITS) for s in sums],
+        [format(cost, COST_DIGITS) for cost in costs.tolist()],
+    ]
+
+
+def _sums(values: Tensor) -> list[float]:
+    """Of what is above and below zero, each number weighed by its place; nothing cancels out."""
+    flat = values.detach().double().cpu().flatten()
+    places = torch.linspace(1, 2, len(flat), dtype=torch.float64)
+    return [float(places @ part) for part in (flat.clamp(min=0), flat.clamp(max=0))]
+
+
+def _latest(data: Splits, share: Any) -> Splits:
+    if not isinstance(share, int | float) or not 0 < share <= 1:
+        raise ValueError(f"share is a part of the training rows, in (0, 1], but got {share}.")
+    rows = max(1, round(share * len(data.train)))
+    return replace(data, train=data.train[len(data.train) - rows :])
+
+
+def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
+    own = {f.name for f in fields(method)} - {"task", "seed", "training"}  # type: ignore[arg-type]
+    general = {f.name for f in fields(Training)} - NOWHERE
+    unknown = sorted(set(changes) - own - general)
+    if unknown:
+        raise ValueError(
+            f"{name} has no setting named {', '.join(unknown)}. It has "
+            f"{', '.join(sorted(own | general | {'share'}))}."
+        )
+    mine = {key: value for key, value in changes.items() if key in own}
+    rest = {key: value for key, value in changes.items() if key not in own}
+    training = getattr(method, "training", None)
+    try:
+        if isinstance(training, Training):
+            mine["training"] = replace(training, **rest)
+        return _replaced(method, **mine)
+    except Refusal:
+        raise
+    except TypeError as error:
+        raise ValueError(f"{name} cannot take {changes}: {error}") from error
+
+
+def _replaced(method: Method, **settings: Any) -> Method:
+    return replace(method, **settings)  # type: ignore[type-var]
+
+
+def _settings(method: Method) -> dict[str, Any]:
+    values = {f.name: getattr(method, f.name) for f in fields(method)}  # type: ignore[arg-type]
+    for name, value in values.items():
+        if isinstance(value, Training):
+            values[name] = replace(
+                value, device=None, checkpoint=None, progress=False, compile=False
+            )
+    return {name: to_json(v) for name, v in values.items() if name not in ("task", "seed")}

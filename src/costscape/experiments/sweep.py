@@ -1,0 +1,89 @@
+"""Carry out what is missing from a store."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from costscape import distributed
+from costscape.experiments.engines import Engine, Here
+from costscape.experiments.execute import Row, execute
+from costscape.experiments.rows import Rows
+from costscape.experiments.runs import Run, recipe_of
+from costscape.progress import progress
+
+
+@dataclass(frozen=True)
+class Swept:
+    """How many rows were there, were made, and of those failed or refused."""
+
+    kept: int = 0
+    made: int = 0
+    failed: int = 0
+    refused: int = 0
+
+    def __str__(self) -> str:
+        parts = [f"{self.made} rows made", f"{self.kept} were there"]
+        if self.refused:
+            parts.append(f"{self.refused} refused")
+        if self.failed:
+            parts.append(f"{self.failed} failed (the rows hold the errors; run again to retry)")
+        return ", ".join(parts)
+
+
+def sweep(
+    runs: Iterable[Run],
+    folder: Path,
+    engine: Engine | None = None,
+    device: str | None = None,
+    shown: bool = True,
+) -> Swept:
+    """Make the rows that are not in the folder, or are of another recipe, or failed.
+
+    Rows are written one by one as they come, so that a sweep that is stopped, or killed, goes on
+    where it was. Under torchrun the processes fit every run together, one after the other.
+    """
+    store, every = Rows(folder), list({run.name: run for run in runs}.values())
+    left = _left(store, every)
+    chosen = Here() if engine is None or distributed.size() > 1 else engine
+    work = partial(execute, device=device)
+    failed = refused = 0
+    begin = time.monotonic()
+    with progress("runs", len(left), shown and distributed.is_first()) as show:
+        for done, (run, row) in enumerate(chosen.map(work, left), 1):
+            if distributed.is_first():
+                store.write(run, row)
+            failed += row["error"] is not None
+            refused += row["refused"] is not None
+            rest = (time.monotonic() - begin) / done * (len(left) - done)
+            show(done, f"{run.name}: {_word(row)}; about {_clock(rest)} left")
+    return Swept(len(every) - len(left), len(left), failed, refused)
+
+
+def _left(store: Rows, runs: list[Run]) -> list[Run]:
+    """Those to make, as the first process finds them: it writes while others still look."""
+    recipes = [recipe_of(run) for run in runs]
+    missing: list[int] = []
+    if distributed.is_first():
+        store.sweep_up()
+        missing = [i for i, run in enumerate(runs) if not store.finished(run, recipes[i])]
+    told = distributed.state_of_first({"missing": missing})
+    assert told is not None
+    return [runs[i] for i in told["missing"]]
+
+
+def _word(row: Row) -> str:
+    if row["error"] is not None:
+        return "failed"
+    if row["refused"] is not None:
+        return "refused"
+    return (
+        f"regret {row['regret']:.4g}" if row["regret"] is not None else f"cost {row['cost']:.4g}"
+    )
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,143 @@
+"""Each problem's table as texts, the same for Markdown, LaTeX and the page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from costscape.report.digits import interval, mean_sd, seconds
+from costscape.report.published import caption, printed
+from costscape.report.rows import Row
+from costscape.report.series import Series, series
+from costscape.report.summary import Cell, Stat, counted, quick, sources, summarise
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method's texts, one a column; or, where it has no number, a ``sentence`` for all."""
+
+    cell: Cell
+    texts: tuple[str, ...]
+    sentence: str | None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One problem: ``changed`` are the lines of settings at several numbers."""
+
+    problem: str
+    header: tuple[str, ...]
+    lines: tuple[Line, ...]
+    changed: tuple[Line, ...]
+    captions: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    series: tuple[Series, ...]
+
+
+def sheets(rows: Sequence[Row]) -> list[Sheet]:
+    """Each problem's table as texts, the same for every format."""
+    cells = summarise(rows)
+    runs = series(cells)
+    found = []
+    for problem in dict.fromkeys(cell.problem for cell in cells):
+        here = tuple(cell for cell in cells if cell.problem == problem)
+        asked = [row for row in rows if row["problem"] == problem]
+        found.append(_sheet(here, tuple(s for s in runs if s.problem == problem), asked))
+    return found
+
+
+def _sheet(cells: tuple[Cell, ...], runs: tuple[Series, ...], rows: list[Row]) -> Sheet:
+    problem, measure = cells[0].problem, cells[0].measure
+    devices = list(counted(device for cell in cells for device in cell.devices))
+    letters = dict(zip(devices, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False))
+    marks = letters if len(devices) > 1 else {}
+    columns: dict[str, Callable[[Cell], str]] = {}
+    for name in ("regret", "gap", "cost"):
+        other = name == "cost" and columns
+        if not other and any(getattr(cell, name) for cell in cells):
+            columns[f"{name}, mean (sd)"] = partial(_stat_text, name)
+    if any(cell.is_best_opponent for cell in cells):
+        columns["difference [95 %]"] = _difference
+    columns["seeds"] = lambda cell: str(len(cell.seeds))
+    columns["fit s"] = lambda cell: _timed(cell.fit_seconds, cell, marks)
+    columns["decide s"] = lambda cell: _timed(cell.decide_seconds, cell, marks)
+    if caption(problem):
+        columns["paper's regret"] = _paper
+
+    in_series = {point.label for run in runs for _, point in run.points}
+    lines = [(cell, _line(cell, columns)) for cell in cells]
+    kept = [line for cell, line in lines if cell.label not in in_series or cell.is_best_opponent]
+    by_label = {cell.label: line for cell, line in lines}
+    moved = {point.label: by_label[point.label] for run in runs for _, point in run.points}
+    return Sheet(
+        problem=problem,
+        header=("method", *columns),
+        lines=tuple(kept),
+        changed=tuple(moved.values()),
+        captions=tuple(_captions(cells, measure, devices, marks, rows)),
+        cells=tuple(line.cell for line in kept),
+        series=runs,
+    )
+
+
+def _line(cell: Cell, columns: Mapping[str, Callable[[Cell], str]]) -> Line:
+    if cell.score is None and not any((cell.regret, cell.gap, cell.cost)):
+        why = [f"refused: {cell.refused}"] if cell.refused else []
+        return Line(cell, (cell.label,), "; ".join([*why, *cell.remarks]))
+    texts = [column(cell) for column in columns.values()]
+    refused = (f"refused: {cell.refused}",) if cell.refused else ()
+    texts[0] = " ".join([texts[0], *cell.remarks, *refused])
+    return Line(cell, (cell.label, *texts), None)
+
+
+def _captions(
+    cells: tuple[Cell, ...],
+    measure: str,
+    devices: list[str],
+    marks: Mapping[str, str],
+    rows: list[Row],
+) -> list[str]:
+    best = next((cell for cell in cells if cell.is_best_opponent), None)
+    found = ["Mean (standard deviation) over seeds; less is better."]
+    if best:
+        found.append(
+            f"Difference: the {measure} less that of {best.label}, the best opponent (lowest mean "
+            f"{measure} of the methods not named df2), paired by seed, with its 95 % Student "
+            f"interval; a tie is an interval that holds 0."
+        )
+    if marks:
+        named = ", ".join(f"{letter} {device}" for device, letter in marks.items())
+        found.append(f"Seconds on {named}: compare them on one device only.")
+    elif devices:
+        found.append(f"Seconds on {devices[0]}.")
+    data, warning = sources(rows), quick(rows)
+    if data:
+        found.append(f"Data: {'; '.join(data)}.")
+    if warning:
+        found.insert(0, warning)
+    words = caption(cells[0].problem)
+    return [*found, words] if words else found
+
+
+def _stat_text(name: str, cell: Cell) -> str:
+    stat: Stat | None = getattr(cell, name)
+    return mean_sd(stat.mean, stat.sd) if stat else ""
+
+
+def _difference(cell: Cell) -> str:
+    if cell.is_best_opponent:
+        return "best opponent"
+    d = cell.difference
+    if d is None:
+        return ""
+    if d.mean is None:
+        return d.verdict
+    return f"{interval(d.mean, d.low, d.high)} {d.verdict}"
+
+
+def _timed(value: float | None, cell: Cell, marks: Mapping[str, str]) -> str:
+    letters = "".join(marks[device] for device in cell.devices if device in marks)
+    return f"{seconds(value)} {letters}".strip() if value is not None else ""
+
+
+def _paper(cell: Cell) -> str:
+    return "" if cell.changes else printed(cell.problem, cell.method)
