@@ -37,11 +37,11 @@ def df2(p: Problem, seed: int) -> Method:
 
 
 def df2_paper(p: Problem, seed: int) -> Method:
-    """DF2 as in the paper."""
+    """DF2 as in the paper, with the epoch chosen as for all others."""
     made = DF2.as_in_paper(
         p.task, points=p.points, encoder=p.encoder, seed=seed, training=p.training
     )
-    return replace(made, solver=p.solver)
+    return replace(made, choose_epoch=True, solver=p.solver)
 
 
 def policy_net(p: Problem, seed: int) -> Method:

@@ -34,6 +34,7 @@ FEWER: dict[str, Any] = SMALL | {  # where f is a simulation
     "steps": 2,
     "trees": 4,
 }
+CHOSEN = {"penalty": 0.01, "width": 100.0}  # there, rather than searched for
 EPOCHS, FEWER_EPOCHS = 3, 1
 STEPS = 4  # of a solver or a walk
 
@@ -63,6 +64,8 @@ def brief(method: Method) -> Method:
         value = getattr(method, f.name)
         if f.name in few and (value is None or value > few[f.name]):
             cut[f.name] = few[f.name]
+        elif costly and value is None and f.name in CHOSEN:
+            cut[f.name] = CHOSEN[f.name]
         elif f.name == "rates":
             cut[f.name] = value[:1]
         elif isinstance(value, Langevin):
