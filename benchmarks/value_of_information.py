@@ -2,9 +2,9 @@
 
 Regret = infections of the plan - infections of the best plan in hindsight (Frank-Wolfe, its gap
 shown), in double precision, mean over the test weeks (one from each day, in the last 20 % of
-2020-04-01..2021-02-28) and over the weeks of the whole time, whose travel differs more. Plans: the best for the mean of all training days; the best of another test
-week (mean over all pairs at least a week apart); the best of the week before; in proportion to
-people.
+2020-04-01..2021-02-28) and over the weeks of the whole time, whose travel differs more. Plans: the
+best for the mean of all training days; the best of another of those weeks (mean over all pairs at
+least a week apart); the best of the week before; in proportion to people.
 Needs the mobility data (COSTSCAPE_DATA); rows are kept in
 benchmarks/results/value_of_information/.
 

@@ -24,6 +24,7 @@ class Format(StrEnum):
     md = "md"
     latex = "latex"
     csv = "csv"
+    overview = "overview"
 
 
 Store = Annotated[Path, typer.Option(help="The folder of rows, one JSON file a run.")]
@@ -75,12 +76,19 @@ def run(
 @told
 def table(
     store: Annotated[Path, typer.Argument(help="The folder of rows.")],
-    format: Annotated[Format, typer.Option(help="md, latex or csv.")] = Format.md,
+    format: Annotated[
+        Format, typer.Option(help="md, latex, csv, or overview: one column a problem.")
+    ] = Format.md,
 ) -> None:
     """Print the table of a store."""
     from costscape import report
 
-    write = {Format.md: report.markdown, Format.latex: report.latex, Format.csv: report.csv}
+    write = {
+        Format.md: report.markdown,
+        Format.latex: report.latex,
+        Format.csv: report.csv,
+        Format.overview: report.overview,
+    }
     print(write[format](report.read_rows(store)))
 
 

@@ -3,6 +3,7 @@
 from costscape.report.bids import bids_plot
 from costscape.report.doses import doses_plot
 from costscape.report.orders import orders_plot, service_level
+from costscape.report.overview import overview
 from costscape.report.page import write_page
 from costscape.report.plots import cost_curve
 from costscape.report.published import published
@@ -21,6 +22,7 @@ __all__ = [
     "latex",
     "markdown",
     "orders_plot",
+    "overview",
     "published",
     "read_landscapes",
     "read_rows",

@@ -1,0 +1,44 @@
+"""All problems in one table: a line for each method, a column for each problem."""
+
+import re
+from collections.abc import Sequence
+
+from costscape.report.digits import number
+from costscape.report.rows import Row
+from costscape.report.summary import Cell, summarise
+from costscape.report.tables import text_table
+
+NOT_RUN = "-"
+
+
+def overview(rows: Sequence[Row]) -> str:
+    """Means of each problem's measure, three digits, with the seeds where others have more.
+
+    A * marks the best opponent, a + what is better than it by the paired 95 % interval.
+    """
+    cells = {(cell.label, cell.problem): cell for cell in summarise(rows)}
+    problems = list(dict.fromkeys(problem for _, problem in cells))
+    measures = {cell.problem: cell.measure for cell in cells.values()}
+    names = sorted({name for name, _ in cells}, key=_place)
+    lines = [{"method": "", **{p: measures[p] for p in problems}}]
+    for name in names:
+        found = {p: _cell(cells.get((name, p))) for p in problems}
+        lines.append({"method": name, **found})
+    return text_table(lines)
+
+
+def _cell(cell: Cell | None) -> str:
+    if cell is None:
+        return NOT_RUN
+    if cell.score is None:
+        return "refused" if cell.refused else "failed"
+    fewer = f" n={cell.score.n}" if cell.score.n < cell.most else ""
+    better = cell.difference is not None and cell.difference.verdict == "better"
+    mark = "*" * cell.is_best_opponent + "+" * better
+    return f"{number(cell.score.mean, 3)}{mark}{fewer}"
+
+
+def _place(name: str) -> tuple[bool, str, int, str]:
+    """DF2 first; the others by name, with 10 after 3."""
+    stem, count, rest = re.fullmatch(r"(\D*)(\d*)(.*)", name).groups()  # type: ignore[union-attr]
+    return not name.startswith("df2"), stem, int(count or 0), rest
