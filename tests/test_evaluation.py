@@ -46,6 +46,14 @@ def test_costs_are_f_at_the_decisions_by_hand():
     assert result.fit_seconds == model.fit_seconds_
 
 
+def test_another_task_may_pay():
+    model = NearestNeighbours(newsvendor(), k=3).fit(X, Y)
+    dear = SeparableTask(lambda y, a: 10 * terms(y, a), Box(0.0, 1.5, dim=2)).double()
+    paid = evaluate(model, X, Y, task=dear)
+    assert paid.costs.dtype == np.float64
+    assert paid.cost == pytest.approx(10 * evaluate(model, X, Y).cost, rel=1e-5)
+
+
 def clipped(y):
     return y.clamp(0.0, 1.5)
 

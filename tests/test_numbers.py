@@ -1,6 +1,7 @@
 """The numbers in README and docs are those of the kept rows."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,14 @@ def test_the_seconds_in_the_documents_are_made_from_the_kept_rows():
     rows = epoch.kept()
     assert [row["method"] for row in rows] == list(epoch.NAMES)
     assert epoch.table(rows) in (ROOT / "docs" / "methods.md").read_text()
+
+
+def test_what_knowing_travel_is_worth_is_near_the_known_figures():
+    folder = ROOT / "benchmarks" / "results" / "value_of_information"
+    rows = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    wave, week = rows["vaccine-wave--all"]["regret"], rows["vaccine--all"]["regret"]
+    assert wave["average week"] == pytest.approx(8_900, rel=0.1)
+    assert wave["another week"] == pytest.approx(16_600, rel=0.05)
+    assert wave["proportional"] == pytest.approx(890_000, rel=0.05)
+    assert week["average week"] <= 0.1
+    assert 50 <= week["proportional"] <= 3_300

@@ -224,3 +224,19 @@ def test_an_outcome_may_have_several_axes(memory, shared):
     for rows in (1, 5):
         a = draw(rows, 7, 3)
         torch.testing.assert_close(ExpectedCost(task, s, memory)(a), by_loops(f, s, a))
+
+
+@pytest.mark.parametrize(("width", "most"), [(None, 8), (4, 64)])
+def test_what_is_computed_at_once_goes_by_the_width_a_task_tells(width, most):
+    asked = []
+
+    def cost(y, a):
+        asked.append(prod(torch.broadcast_shapes(y.shape[:-1], a.shape[:-1])))
+        return (y.mean(-1) - a[..., 0]).square()
+
+    task = Task(cost, Box(0.0, 1.0, dim=1), width=width)
+    scenarios = Scenarios(torch.full((1, 16), 1 / 16), torch.rand(1, 16, 8))
+    # 8 numbers of y, four times, in single precision: 128 bytes an evaluation
+    ExpectedCost(task, scenarios, memory=1024)(torch.rand(1, 8, 1))
+    assert max(asked) == most
+    assert sum(asked) == 128

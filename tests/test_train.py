@@ -71,7 +71,7 @@ def scripted(scores, model=None):
 # ---- settings
 
 
-@pytest.mark.parametrize("name", ["epochs", "batch_size", "patience", "smooth"])
+@pytest.mark.parametrize("name", ["epochs", "batch_size", "patience", "smooth", "score_every"])
 def test_a_count_below_one_is_refused(name):
     with pytest.raises(ValueError, match=f"Training needs {name} of at least 1, but got 0"):
         Training(**{name: 0})
@@ -179,6 +179,19 @@ def test_the_best_smoothed_epoch_is_kept(smooth, scores, best):
     assert history.scores == scores
     assert model.w.item() == weights[best][0].item()
     assert len({w[0].item() for w in weights}) == 6
+
+
+@pytest.mark.parametrize("epochs", [6, 7])
+def test_a_costly_score_is_read_now_and_then_and_stands_until_then(epochs):
+    score, weights = scripted([9.0, 5.0, 3.0, 4.0, 2.0][: 2 + epochs // 2])
+    model = net()
+    history = fit(model, score=score, score_every=2, smooth=1, epochs=epochs)
+    # after the first, the 2nd, 4th and 6th epoch, and after the last
+    want = {6: [9.0, 5.0, 5.0, 3.0, 3.0, 4.0], 7: [9.0, 5.0, 5.0, 3.0, 3.0, 4.0, 2.0]}
+    assert history.scores == want[epochs]
+    assert history.best_epoch == {6: 3, 7: 6}[epochs]
+    kept = weights[{6: 2, 7: 4}[epochs]]
+    assert all(torch.equal(p, q) for p, q in zip(model.parameters(), kept, strict=True))
 
 
 def test_a_fit_stops_after_patience_epochs_without_a_better_score():

@@ -5,6 +5,7 @@ import torch
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
 from costscape.models import MLP, Mixture, MixtureForecast, PointForecast, Units, mean_level
+from costscape.refusal import Refusal
 
 
 def pairs(n=40, d=2):
@@ -151,3 +152,10 @@ def test_outcomes_may_have_any_shape():
 def test_a_mixture_of_no_components_is_refused():
     with pytest.raises(ValueError, match="at least 1 component, but got 0"):
         Mixture(0)
+
+
+def test_a_mixture_with_a_billion_weights_is_refused_before_they_are_made():
+    labels = torch.zeros(1000, 7, 47, 47)
+    units = Units(torch.zeros(2, 3), torch.zeros(2, 7, 47, 47))
+    with pytest.raises(Refusal, match=r"1000 components for outcomes of 15463 numbers.*fewer"):
+        MixtureForecast(MLP(3), units, labels, draws=2)

@@ -16,6 +16,7 @@ NEUTRAL = {
     "recipe": "0123456789abcdef",
     "commit": "c0ffee",
     "made": "2026-01-02T03:04:05+00:00",
+    "quick": False,
 }
 
 

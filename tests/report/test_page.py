@@ -10,8 +10,6 @@ import pytest
 from costscape.report import markdown, write_page
 from costscape.report.page import render
 
-VOID = {"meta", "link", "br", "path", "rect", "circle", "img"}
-
 
 class Page(HTMLParser):
     """What a page holds; every tag must be closed by its own name."""
@@ -135,6 +133,13 @@ def test_a_single_run_makes_a_page(run, refused):
 def test_rows_without_dates_versions_and_sources_make_a_page(run):
     bare = run(versions={}, source=None, commit=None, made=None)
     assert "newest run" not in render([bare], [])
+
+
+def test_quick_runs_are_told_from_those_that_compare(run):
+    text = Page(render([run(seed=0, quick=True), run(seed=1, quick=True)], [])).text
+    assert text.count("2 of 2 runs are quick ones") == 2  # in the header and at the table
+    assert "costscape run wind --method df2 --quick --seeds 2" in text
+    assert "quick" not in Page(render([run()], [])).text
 
 
 def test_no_rows_are_an_error():

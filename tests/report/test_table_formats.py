@@ -94,6 +94,11 @@ def test_captions_name_the_data_and_the_limits_of_the_papers_numbers(run):
     assert "not in our units" in text
 
 
+def test_data_drawn_by_seed_are_named_once(run):
+    rows = [run(seed=seed, source=f"three Gaussians, seed {seed}") for seed in range(12)]
+    assert "Data: three Gaussians, drawn by seed." in markdown(rows)
+
+
 def test_latex_is_booktabs_with_balanced_braces_and_equal_columns(store):
     text = latex(store)
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3

@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -180,3 +182,35 @@ def test_weeks_computed_again_have_the_same_slopes(monkeypatch):
     kept = slope()
     monkeypatch.setattr("costscape.tasks.seirv.KEPT", 0)
     assert torch.equal(slope(), kept)
+
+
+def test_where_compiling_fails_the_plain_step_serves(monkeypatch):
+    from torch._dynamo.exc import BackendCompilerFailed
+
+    from costscape.tasks import seirv
+
+    def broken(*args):
+        raise BackendCompilerFailed("inductor", RuntimeError("no compiler"), None)
+
+    monkeypatch.setattr(torch, "compile", lambda f, dynamic: broken)
+    seirv._fused_step.cache_clear()
+    m, N, start, beta = made_up()
+    with pytest.warns(UserWarning, match="going on without it"):
+        infected, _ = simulate(start, m, N / 14, beta=beta, population=N, fused=True)
+    seirv._fused_step.cache_clear()
+    assert torch.equal(infected, simulate(start, m, N / 14, beta=beta, population=N)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+@pytest.mark.filterwarnings("ignore")  # torch's compiler warns of itself
+def test_the_fused_step_is_the_plain_one():
+    m, N, start, beta = made_up()
+    doses = (N / 14).requires_grad_()
+
+    def run(fused):
+        total = simulate(start, m, doses, beta=beta, population=N, days=9, fused=fused)[0].sum()
+        return total, *torch.autograd.grad(total, doses)
+
+    for fast, plain in zip(run(True), run(False), strict=True):
+        assert torch.allclose(fast, plain, rtol=1e-9)

@@ -1,0 +1,241 @@
+"""A row holds what evaluate says, whatever happens to the run."""
+
+import json
+import re
+import subprocess
+from copy import deepcopy
+from datetime import datetime
+
+import pytest
+import torch
+
+import costscape
+from costscape import Training, evaluate
+from costscape.experiments import METHODS, PROBLEMS, Run, execute, prepare
+from costscape.experiments.execute import _commit, _place, blank, curve
+from costscape.experiments.memory import peak, watch
+from costscape.refusal import Refusal
+from costscape.train import History
+
+KEYS = {
+    *("problem", "method", "seed", "changes", "regret", "cost", "gap", "standard_error"),
+    *("refused", "error", "fit_seconds", "decide_seconds", "rows", "epochs", "chosen_epoch"),
+    *("curve", "peak_memory", "device", "versions", "source", "recipe", "commit", "made", "quick"),
+}
+
+
+@pytest.fixture(scope="module")
+def row():
+    """DF2 on a synthetic problem."""
+    return execute(Run("synthetic-convex", "df2", 1, {"epochs": 2}, quick=True), device="cpu")
+
+
+def test_a_row_has_every_key_and_is_json(row):
+    assert set(row) == KEYS == set(blank(Run("wind", "df2")))
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+
+
+def test_a_row_says_what_was_run_where_and_when(row):
+    said = {key: row[key] for key in ("problem", "method", "seed", "changes", "quick")}
+    assert said == {
+        "problem": "synthetic-convex",
+        "method": "df2",
+        "seed": 1,
+        "changes": {"epochs": 2},
+        "quick": True,
+    }
+    assert row["source"] == "three Gaussians, seed 1"
+    assert re.fullmatch(r"cpu: \w+, \d+ cores", row["device"])
+    assert row["versions"]["costscape"] == costscape.__version__
+    assert row["versions"]["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
+    assert {"python", "numpy", "scipy", "scikit-learn"} < set(row["versions"])
+    assert datetime.fromisoformat(row["made"]).tzinfo is not None
+    assert row["recipe"] == prepare(Run("synthetic-convex", "df2", 1, {"epochs": 2}, True)).recipe
+
+
+def test_a_row_holds_what_evaluate_says(row):
+    made = prepare(Run("synthetic-convex", "df2", 1, {"epochs": 2}, True), device="cpu")
+    train, val, test = made.problem.data.train, made.problem.data.val, made.problem.data.test
+    method = made.method.fit(train.x, train.y, val=(val.x, val.y))
+    result = evaluate(method, test.x, test.y, truth=made.problem.truth)
+    for name in ("cost", "regret", "gap", "standard_error"):
+        assert row[name] == pytest.approx(getattr(result, name), rel=1e-5), name
+    assert row["gap"] > 0
+    assert row["rows"] == len(test) == 60
+    assert row["fit_seconds"] > 0
+    assert row["decide_seconds"] > 0
+    assert row["refused"] is row["error"] is None
+
+
+def test_a_row_holds_the_training_curve(row):
+    assert row["epochs"] == 2
+    assert 1 <= row["chosen_epoch"] <= 2
+    assert [point[0] for point in row["curve"]] == [1, 2]
+    assert all(loss > 0 for _, loss, _ in row["curve"])
+
+
+def test_the_same_run_makes_the_same_row(row):
+    again = execute(Run("synthetic-convex", "df2", 1, {"epochs": 2}, quick=True), device="cpu")
+    noise = {"fit_seconds", "decide_seconds", "peak_memory", "made"}
+    assert {k: v for k, v in again.items() if k not in noise} == {
+        k: v for k, v in row.items() if k not in noise
+    }
+
+
+def test_a_method_that_trains_nothing_has_no_epochs():
+    row = execute(Run("synthetic-convex", "constant", quick=True))
+    assert row["epochs"] is row["chosen_epoch"] is None
+    assert row["curve"] == []
+    assert row["regret"] > 0
+
+
+def test_regrets_are_paid_in_double_precision():
+    row = execute(Run("vaccine", "constant", quick=True))
+    made = prepare(Run("vaccine", "constant", quick=True))
+    train, test = made.problem.data.train, made.problem.data.test
+    val = made.problem.data.val
+    a = made.method.fit(train.x, train.y, val=(val.x, val.y)).decide(test.x).double()
+    task, y = deepcopy(made.problem.task).double(), test.y.double()
+    paid = task.cost(y, a)
+    assert row["cost"] == pytest.approx(float(paid.mean()), rel=1e-12)
+    assert row["regret"] == pytest.approx(
+        float((paid - task.cost(y, task.hindsight(y))).mean()), rel=1e-9, abs=1e-9
+    )
+    assert row["gap"] is None
+
+
+def test_a_curve_has_few_points_with_both_ends():
+    history = History(losses=[1 / (i + 1) for i in range(200)], scores=[2.0] * 200, best_epoch=9)
+    points = curve(history)
+    assert len(points) <= 40
+    assert points[0] == [1, 1.0, 2.0]
+    assert points[-1] == [200, 0.005, 2.0]
+    assert [p[0] for p in points] == sorted({p[0] for p in points})
+    assert curve(History(losses=[3.0])) == [[1, 3.0, None]]
+
+
+def test_a_curve_leaves_out_what_is_no_number():
+    assert curve(History(losses=[float("nan"), float("inf")])) == [
+        [1, None, None],
+        [2, None, None],
+    ]
+
+
+@pytest.fixture
+def constant_does(monkeypatch):
+    """constant_does(f): the method named constant calls f in the place of fit."""
+    kind = type(METHODS["constant"](PROBLEMS["synthetic-convex"](0), 0))
+
+    def patch(what):
+        monkeypatch.setattr(kind, "fit", lambda self, x, y, val=None: what(self))
+
+    return patch
+
+
+def test_an_error_is_kept_with_its_traceback(constant_does):
+    def fail(method):
+        raise ZeroDivisionError("the roof fell in")
+
+    constant_does(fail)
+    row = execute(Run("synthetic-convex", "constant", quick=True))
+    assert row["error"].startswith("Traceback")
+    assert "ZeroDivisionError: the roof fell in" in row["error"]
+    assert row["refused"] is row["regret"] is row["cost"] is None
+    assert row["recipe"] is not None
+    assert set(row) == KEYS
+
+
+def test_a_refusal_is_a_sentence_and_no_error(constant_does):
+    def refuse(method):
+        raise Refusal("Constant cannot fly.")
+
+    constant_does(refuse)
+    row = execute(Run("synthetic-convex", "constant", quick=True))
+    assert (row["refused"], row["error"]) == ("Constant cannot fly.", None)
+
+
+def test_a_named_method_refuses_what_it_cannot_serve():
+    row = execute(Run("vaccine", "two-stage-gmm3", 0, {"draws": None}, quick=True))
+    assert row["error"] is None
+    assert "closed form" in row["refused"]
+    assert row["regret"] is None
+
+
+def test_decisions_that_cost_no_number_are_an_error(monkeypatch):
+    made = PROBLEMS["synthetic-convex"](0)
+    kind = type(METHODS["constant"](made, 0))
+    monkeypatch.setattr(
+        kind, "decide", lambda self, x: torch.full((len(x), 2), float("nan")), raising=False
+    )
+    row = execute(Run("synthetic-convex", "constant", quick=True))
+    assert "cost of the decisions is nan" in row["error"]
+    json.dumps(row, allow_nan=False)
+
+
+def test_ctrl_c_is_no_error_of_the_run(constant_does):
+    def stop(method):
+        raise KeyboardInterrupt
+
+    constant_does(stop)
+    with pytest.raises(KeyboardInterrupt):
+        execute(Run("synthetic-convex", "constant", quick=True))
+
+
+def test_an_unknown_name_is_an_error_of_its_row():
+    row = execute(Run("synthetic-convex", "df3"))
+    assert "no method named 'df3'" in row["error"]
+    assert row["recipe"] is None
+
+
+def test_the_commit_is_that_of_the_source_tree(monkeypatch):
+    ask = _commit
+    ask.cache_clear()
+    asked = []
+    monkeypatch.delenv("COSTSCAPE_COMMIT", raising=False)
+
+    def answer(words, **settings):
+        asked.append(words[3])
+        return subprocess.CompletedProcess(words, 0, stdout="0123456789ab-dirty\n")
+
+    monkeypatch.setattr(subprocess, "run", answer)
+    assert ask() == "0123456789ab-dirty"
+    assert asked == ["ls-files", "describe"]
+    ask.cache_clear()
+
+    def fail(words, **settings):
+        raise subprocess.CalledProcessError(1, words)
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    assert ask() is None
+    ask.cache_clear()
+    monkeypatch.setenv("COSTSCAPE_COMMIT", "feed")
+    assert ask() == "feed"
+    ask.cache_clear()
+
+
+def test_peak_memory_is_that_since_the_watch():
+    watch()
+    before = peak()
+    held = torch.ones(40_000_000)  # 160 MB
+    most = peak()
+    assert most - before > 100e6
+    del held
+    assert peak() == pytest.approx(most, abs=5e6)
+    watch()
+    assert peak() < most - 100e6
+
+
+def test_a_row_holds_the_peak_of_its_own_run(row):
+    held = torch.ones(60_000_000)
+    del held
+    later = execute(Run("synthetic-convex", "constant", quick=True))
+    assert later["peak_memory"] > 10e6
+    watch()
+    assert later["peak_memory"] < peak() + 200e6
+
+
+def test_the_device_is_where_the_training_runs(monkeypatch):
+    monkeypatch.setattr(Training, "where", lambda self: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a fast one")
+    assert _place(prepare(Run("synthetic-convex", "df2", quick=True)).method) == "a fast one"
+    assert _place(prepare(Run("synthetic-convex", "constant")).method).startswith("cpu: ")

@@ -1,0 +1,42 @@
+"""The paper's lists of runs."""
+
+from collections import Counter
+
+import pytest
+
+from costscape.experiments import FAMILIES, METHODS, Run, paper, prepare
+
+LISTS = {"table": paper.table, "synthetic": paper.synthetic, "ablations": paper.ablations}
+
+
+@pytest.mark.parametrize("quick", [False, True], ids=["whole", "quick"])
+@pytest.mark.parametrize("name", LISTS)
+def test_every_run_of_a_list_can_be_made_and_has_a_row_of_its_own(name, quick):
+    runs = LISTS[name](quick)
+    assert all(run.quick is quick for run in runs)
+    assert max(Counter(run.name for run in runs).values()) == 1
+    recipes = [prepare(run).recipe for run in runs if run.seed == 0]
+    assert len(set(recipes)) == len(recipes)
+
+
+@pytest.mark.parametrize("quick", [False, True], ids=["whole", "quick"])
+def test_the_table_has_every_method_on_every_real_problem(quick):
+    runs = paper.table(quick)
+    kinds = {*METHODS, *(f"{family}3" for family in FAMILIES)}
+    for problem in ("wind", "inventory", "vaccine", "vaccine-wave"):
+        assert kinds <= {run.method for run in runs if run.problem == problem}
+    seeds = Counter(run.seed for run in runs if run.problem == "wind" and run.method == "df2")
+    assert seeds == Counter(range(2 if quick else 10))
+
+
+def test_the_ablations_change_one_setting_at_a_time():
+    for run in paper.ablations():
+        assert run.problem == "wind"
+        assert len(run.changes) <= 1
+    swept = {key for run in paper.ablations() for key in run.changes}
+    assert swept == {"learn_values", "points", "share", "actions", "draws"}
+
+
+def test_a_list_holds_no_draws_for_quick():
+    assert Run("wind", "two-stage-gmm3", 0, {"draws": 1000}) in paper.table()
+    assert all(not run.changes for run in paper.table(quick=True))

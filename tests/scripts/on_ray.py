@@ -1,0 +1,87 @@
+"""Runs on a Ray cluster of two nodes: python on_ray.py FOLDER writes found.json there."""
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import ray
+from ray.cluster_utils import Cluster
+from typer.testing import CliRunner
+
+from costscape.cli import app
+from costscape.experiments import Ray, Run
+from costscape.experiments.execute import blank
+
+FOLDER = Path(sys.argv[1])
+SIZES = {"num_cpus": 1, "object_store_memory": 100_000_000}
+
+
+def home():
+    return ray.get_runtime_context().get_node_id()
+
+
+def dies(run, folder=FOLDER):
+    """The run of seed 1 kills its worker the first time, that of seed 2 always."""
+    time.sleep(0.5)
+    if run.seed == 2 or (run.seed == 1 and not (folder / "died").exists()):
+        if run.seed == 1:
+            (folder / "died").touch()
+        os._exit(1)
+    return blank(run) | {"device": home()}
+
+
+def waits(run, head, folder=FOLDER):
+    """On the head it waits for the other node to begin, there for ever."""
+    (folder / f"begun-{run.seed}-{home()}").touch()
+    while home() != head or len(list(folder.glob("begun-*"))) < 2:
+        time.sleep(0.1)
+    return blank(run) | {"device": home()}
+
+
+def on_ray(work, n, **settings):
+    runs = [Run("synthetic-convex", "constant", seed) for seed in range(n)]
+    return {str(run.seed): row for run, row in Ray(**settings).map(work, runs)}
+
+
+def by_command(address):
+    names = ["df2", "constant", "two-stage-gmm3"]
+    words = ["run", "synthetic-convex", *(w for name in names for w in ("--method", name))]
+    words += ["--seeds", "2", "--quick", "--device", "cpu", "--store", str(FOLDER / "store")]
+    done = CliRunner().invoke(app, [*words, "--engine", "ray", "--address", address])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert not ray.is_initialized()  # what a sweep began it ends
+    return done.exit_code
+
+
+def main():
+    cluster = Cluster(initialize_head=True, head_node_args={**SIZES, "include_dashboard": False})
+    second = cluster.add_node(**SIZES)
+    cluster.wait_for_nodes()
+    nodes = [cluster.head_node.node_id, second.node_id]
+    found = {"nodes": nodes, "exit": by_command(cluster.address)}
+
+    ray.init(address=cluster.address, log_to_driver=False)
+    rows = on_ray(dies, 6, retries=1)
+    found["homes"] = {seed: row["device"] for seed, row in rows.items()}
+    found["errors"] = {seed: row["error"] for seed, row in rows.items()}
+
+    def kill():
+        while not list(FOLDER.glob(f"begun-*-{second.node_id}")):
+            time.sleep(0.1)
+        cluster.remove_node(second, allow_graceful=False)
+
+    threading.Thread(target=kill, daemon=True).start()
+    rows = on_ray(lambda run: waits(run, nodes[0]), 2)
+    found["after"] = {seed: row["device"] for seed, row in rows.items()}
+    assert ray.is_initialized()  # and leaves open what it found open
+    (FOLDER / "found.json").write_text(json.dumps(found))
+    ray.shutdown()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()
