@@ -8,6 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from costscape.experiments.execute import Row, blank
 from costscape.experiments.runs import Run
@@ -60,16 +61,18 @@ class Processes(Engine):
         from joblib import Parallel, delayed, parallel_config
 
         threads = max(1, (os.cpu_count() or 1) // self.workers)
-        jobs = (
-            begun.append(i) or delayed(_numbered)(work, i, run)  # type: ignore[func-returns-value]
-            for i, run in list(runs.items())
-        )
+
+        def jobs() -> Iterator[Any]:
+            for i, run in list(runs.items()):
+                begun.append(i)
+                yield delayed(_numbered)(work, i, run)
+
         # two workers at least: joblib would run a single one in this process
         with parallel_config(backend="loky", inner_max_num_threads=threads):
             pool = Parallel(
                 n_jobs=max(2, workers), return_as="generator_unordered", pre_dispatch=workers
             )
-            yield from pool(jobs)
+            yield from pool(jobs())
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,8 @@ def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
     except Refusal:
         raise
     except TypeError as error:
-        raise ValueError(f"{name} cannot take {changes}: {error}") from error
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{name} cannot take {changes}: {reason}") from error
 
 
 def _replaced(method: Method, **settings: Any) -> Method:
@@ -160,7 +161,6 @@ def _settings(method: Method) -> dict[str, Any]:
     values = {f.name: getattr(method, f.name) for f in fields(method)}  # type: ignore[arg-type]
     for name, value in values.items():
         if isinstance(value, Training):
-            values[name] = replace(
-                value, device=None, checkpoint=None, progress=False, compile=False
-            )
+            plain: dict[str, Any] = {f.name: f.default for f in fields(value) if f.name in NOWHERE}
+            values[name] = replace(value, **{**plain, "progress": False})
     return {name: to_json(v) for name, v in values.items() if name not in ("task", "seed")}
