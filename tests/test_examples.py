@@ -63,3 +63,16 @@ def test_every_example_is_tested_and_names_its_command():
     for path in EXAMPLES.glob("*.py"):
         assert f'run("{path.stem}")' in tested
         assert f"\npython examples/{path.name}\n" in path.read_text().split('"""')[1]
+
+
+def test_trades_draws_three_pictures_and_says_what_they_show(run, tmp_path):
+    bids, orders, doses = run("trades").splitlines()
+    bid, came = numbers(bids)
+    assert 0 < bid < 4
+    assert 0 < came
+    served = numbers(orders)
+    assert all(0.5 < share <= 1 for share in served)
+    assert doses.startswith("5.0 million doses avert ")
+    assert float(doses.split()[4].replace(",", "")) > 1000
+    for name in ("bids", "orders", "doses"):
+        assert (tmp_path / "out" / f"{name}.png").stat().st_size > 10_000

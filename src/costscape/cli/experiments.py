@@ -209,7 +209,8 @@ def _engine(
     from costscape.experiments import Here, Processes, Ray
 
     if where is Where.ray:
-        return Ray(address, workers, gpus=float((device or "").startswith("cuda")))
+        gpus = None if device is None else float(device.startswith("cuda"))
+        return Ray(address, workers, gpus)
     if address is not None:
         raise ValueError("--address is that of a Ray cluster; it needs --engine ray.")
     count = workers or os.cpu_count() or 1

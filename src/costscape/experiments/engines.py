@@ -79,13 +79,14 @@ class Processes(Engine):
 class Ray(Engine):
     """A Ray cluster, whose nodes have costscape and the data; ``address`` None starts one here.
 
-    A run whose worker or node dies is tried again elsewhere, ``retries`` times. With a GPU each
-    run has one for itself. ``workers`` None leaves it to Ray how many run at once.
+    A run whose worker or node dies is tried again elsewhere, ``retries`` times. ``gpus`` is the
+    part of one that each run gets; None: a whole one, if the cluster has any. ``workers`` None
+    leaves it to Ray how many run at once.
     """
 
     address: str | None = None
     workers: int | None = None
-    gpus: float = 0.0
+    gpus: float | None = None
     retries: int = 3
 
     def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Row]]:
@@ -99,7 +100,10 @@ class Ray(Engine):
         def job(run: Run) -> Row:  # Ray takes functions only, and work may be a partial
             return work(run)
 
-        remote = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(job)
+        gpus = self.gpus
+        if gpus is None:
+            gpus = min(1.0, ray.cluster_resources().get("GPU", 0.0))
+        remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=self.retries)(job)
         try:
             left = list(reversed(runs))
             waiting: dict[object, Run] = {}

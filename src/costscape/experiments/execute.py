@@ -68,7 +68,7 @@ def execute(run: Run, device: str | None = None) -> Row:
         "epochs": history and len(history.losses),
         "chosen_epoch": history and history.best_epoch + 1,
         "curve": curve(history) if history else [],
-        "peak_memory": peak(),
+        "peak_memory": peak(_on_gpu(method)),
     }
 
 
@@ -136,10 +136,14 @@ class _Known:
         return self.best if torch.equal(y, self.y) else self.find(y)
 
 
-def _place(method: Method) -> str:
+def _on_gpu(method: Method) -> bool:
     training = getattr(method, "training", None)
-    if isinstance(training, Training) and training.where().type == "cuda":
-        return torch.cuda.get_device_name(training.where())
+    return isinstance(training, Training) and training.where().type == "cuda"
+
+
+def _place(method: Method) -> str:
+    if _on_gpu(method):
+        return torch.cuda.get_device_name()
     return f"cpu: {platform.machine()}, {os.cpu_count()} cores"
 
 

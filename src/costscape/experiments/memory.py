@@ -16,9 +16,9 @@ def watch() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def peak() -> int:
+def peak(on_gpu: bool) -> int:
     """Bytes since ``watch``."""
-    if torch.cuda.is_available() and torch.cuda.max_memory_allocated() > 0:
+    if on_gpu:
         return int(torch.cuda.max_memory_allocated())
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text().splitlines()

@@ -100,6 +100,12 @@ class NewInfections(nn.Module):
         self.register_buffer("beta", epidemic.beta)
 
     def forward(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        return self.by_region(y, a).sum(-1)
+
+    def by_region(
+        self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]
+    ) -> Float[Tensor, "... K"]:
+        """The summands of f: people infected in each region."""
         K = len(self.population)
         if y.ndim < 3 or y.shape[-3:] != (WEEK, K, K) or a.shape[-1] != K:
             raise ValueError(
@@ -118,7 +124,7 @@ class NewInfections(nn.Module):
             steps=self.steps,
             fused=self.fused,
         )
-        return infected.sum(-1)
+        return infected
 
 
 def _task(
