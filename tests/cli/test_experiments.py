@@ -93,7 +93,10 @@ def test_options_reach_the_runs_and_the_engine(monkeypatch):
         ([], Processes(5)),
         (["--engine", "ray"], Ray()),
         (["--engine", "ray", "--workers", "2", "--device", "cuda"], Ray(None, 2, 1.0)),
-        (["--engine", "ray", "--address", "host:6379", "--device", "cpu"], Ray("host:6379")),
+        (
+            ["--engine", "ray", "--address", "host:6379", "--device", "cpu"],
+            Ray("host:6379", None, 0.0),
+        ),
     ],
     ids=["one", "three", "cores", "ray", "ray with GPUs", "ray elsewhere"],
 )

@@ -151,4 +151,4 @@ def test_the_papers_method_gets_the_papers_sizes(problems):
     assert made.outcomes == Absolute()
     assert made.encoder is p.encoder
     assert made.training == replace(p.training, lr=1e-3, decay=False)
-    assert not made.choose_epoch
+    assert made.choose_epoch  # as for all others

@@ -236,6 +236,6 @@ def test_a_row_holds_the_peak_of_its_own_run(row):
 
 def test_the_device_is_where_the_training_runs(monkeypatch):
     monkeypatch.setattr(Training, "where", lambda self: torch.device("cuda"))
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a fast one")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a fast one")
     assert _place(prepare(Run("synthetic-convex", "df2", quick=True)).method) == "a fast one"
     assert _place(prepare(Run("synthetic-convex", "constant")).method).startswith("cpu: ")

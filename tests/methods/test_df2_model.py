@@ -158,9 +158,7 @@ def test_df2_has_a_rate_of_its_own_unless_one_is_given(
 ):
     rates = []
     real = torch.optim.Adam
-    monkeypatch.setattr(
-        torch.optim, "Adam", lambda p, lr, weight_decay: rates.append(lr) or real(p, lr)
-    )
+    monkeypatch.setattr(torch.optim, "Adam", lambda p, lr, **rest: rates.append(lr) or real(p, lr))
     x, y = demand(20)
     tiny(newsvendor(), {"epochs": 1, **told}, outcomes=Anchored(epochs=1)).fit(x, y)
     assert rates == [rate, rate]
