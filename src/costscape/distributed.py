@@ -123,10 +123,13 @@ def own_rows(values: Shaped[Tensor, "n ..."]) -> Shaped[Tensor, "B ..."]:
 
 def gather_rows(values: Shaped[Tensor, "..."], dim: int = 0) -> Shaped[Tensor, "..."]:
     """The rows, along ``dim``, of all processes in the order of the batch; no gradient."""
-    return values if _share is None else _gathered(values, dim, _share)
+    if _share is None:
+        return values
+    # the decorator would load the compiler, a second of every import
+    rows: Tensor = torch.compiler.disable(_gathered)(values, dim, _share)
+    return rows
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 @torch.no_grad()
 def _gathered(values: Tensor, dim: int, share: Share) -> Tensor:
     mine = values.movedim(dim, 0)

@@ -122,7 +122,7 @@ def fit_network(
         lr=rate,
         weight_decay=training.weight_decay,
         capturable=fast,
-        fused=fast or None,
+        fused=True,
     )
     shuffle, draw = Generator().manual_seed(seed), Generator(device).manual_seed(seed)
     average = _twin(model) if ema else model

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy import sparse
 from torch import Tensor
 
 from costscape.data.dataset import Dataset, Splits, split
@@ -107,6 +106,8 @@ def trip_weeks(trips: np.ndarray, days: np.ndarray) -> Splits:
 
 
 def _read_trips(path: Path) -> np.ndarray:
+    from scipy import sparse  # slow to import
+
     try:
         # numpy leaves a broken file open when it opens it itself
         with path.open("rb") as file:

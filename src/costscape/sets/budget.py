@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from jaxtyping import Float
-from scipy.optimize import brentq
 from torch import Generator, Tensor
 
 from costscape.sets.tangent import Polyhedral, Rows
@@ -136,6 +135,8 @@ def _tilt(upper: Tensor, total: Tensor) -> float:
     cap = as_numpy(upper.double() / total.double())
     if cap.sum() <= 2:
         return 0.0
+    from scipy.optimize import brentq  # slow to import
+
     # the mean of one coordinate is less than 1 / t, so the root is less than d
     return float(brentq(lambda t: float((cap * _share(t * cap)).sum()) - 1, 0.0, 2.0 * len(cap)))
 

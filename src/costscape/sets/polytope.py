@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.hull import hull
 from costscape.sets.nearest import nearest
 from costscape.sets.rows import read_rows
 from costscape.sets.samplers import Chart, HitAndRun, Sampler
@@ -56,6 +55,8 @@ class Polytope(Polyhedral):
         self.sampler = HitAndRun() if sampler is None else sampler
         A_, b_, G_, h_ = read_rows(A, b, G, h)
         tol = max(1e-10, 10 * torch.finfo(A_.dtype).eps)
+        from costscape.sets.hull import hull  # scipy is slow to import
+
         found = hull(as_numpy(A_), as_numpy(b_), as_numpy(G_), as_numpy(h_), tol)
         equal, flat, live = (torch.from_numpy(v) for v in (found.equal, found.flat, found.live))
         self.dim = A_.shape[1]
