@@ -26,7 +26,11 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/bench_step.py
-	$(BIN)/python benchmarks/bench_solver.py
+	$(BIN)/python benchmarks/bench_decide.py adam cvxpy
+	$(BIN)/python benchmarks/bench_wind.py
+	$(BIN)/python benchmarks/bench_vaccine.py
+	$(BIN)/python benchmarks/bench_scaling.py --plot
+	$(BIN)/python benchmarks/bench_import.py
 	$(BIN)/python benchmarks/bench_epoch.py
 
 $(STAMP): pyproject.toml constraints.txt

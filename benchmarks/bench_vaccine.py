@@ -1,88 +1,172 @@
-"""How long does a training step of DF2 take on the vaccine problem, and how much memory?
+"""How long do the simulations of the vaccine problem take, and how much memory?
 
-The paper's size: 47 regions, S = 100 points, J = 100 actions, batch 32. Made-up trips; times and
-memory do not depend on them. The encoder is left out (a softmax of free numbers stands for it), so
-that the simulator is what is timed. Own actions for each pair simulate 32 times as many courses:
-they are timed on a batch of ``--own`` pairs and scaled to 32, as they are proportional to it. Peak
-memory is that of the process on a CPU, of the allocator on CUDA. The less of two
-steps, in one process.
+The paper's size: 47 regions, S = 100 points, J = 100 actions, batch 32, one week; and a wave of
+eight. Made-up people and trips; times and memory do not depend on them.
 
-python benchmarks/bench_vaccine.py [--device cuda] [--own 1] [--points 100] [--actions 100]
+    table   f(y_s, a_j) for all s and j, and its gradient in y and a
+    plain   the same by torch's own gradients, as rival
+    step    a DF2 training step: table, its gradient in w and y, and the labels' costs. The encoder
+            is left out (a softmax of free numbers stands for it). Own actions for each pair
+            simulate 32 times as many courses: timed on --own pairs and scaled to 32, as they are
+            proportional to it
+
+Each line is a process of its own, the least of --times runs: seconds on the clock, seconds of all
+processors' work (what an idle single core would take), and the peak, of the process less what it
+held before on a CPU, of the allocator on CUDA. Goals are for two cores.
+
+python benchmarks/bench_vaccine.py [--device cuda] [--threads 2] [--own 1] [--times 3]
 """
 
 import argparse
+import multiprocessing
 import resource
 import time
 
 import torch
-from vaccine_state import read_epidemic
 
 from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.tasks.epidemic import Epidemic
 from costscape.tasks.seirv import trip_shares
-from costscape.tasks.vaccine import vaccine
+from costscape.tasks.vaccine import vaccine, vaccine_wave
 
-BATCH = 32
-
-
-def step(task, w, v, y, a):
-    loss = (
-        (ExpectedCost(task, Scenarios(w.softmax(-1), v))(a) - priced(task, y, a)).square().mean()
-    )
-    loss.backward()
+BATCH, REGIONS = 32, 47
 
 
-@torch.no_grad()
-def priced(task, y, a):
-    return task.cost(y.unsqueeze(1), a)
+def made_up(weeks, device):
+    rng = torch.Generator().manual_seed(0)
+    shares = torch.rand(4, REGIONS, generator=rng) * torch.tensor([[1], [0.01], [0.01], [0.1]])
+    population = 10 ** (5.7 + torch.rand(REGIONS, generator=rng))
+    beta = 0.1 + 0.1 * torch.rand(REGIONS, generator=rng)
+    epidemic = Epidemic(population, shares / shares.sum(0), beta)
+    return (vaccine(epidemic) if weeks == 1 else vaccine_wave(epidemic, weeks=weeks)).to(device)
 
 
-def timed(task, batch, rows, args):
-    """Seconds of one step with ``rows`` draws of actions, and the peak in GiB."""
-    rng = torch.Generator(args.device).manual_seed(0)
-    K = task.feasible.dim
-    home = {"device": args.device, "generator": rng}
-    stay = 20 * K * torch.eye(K, device=args.device)
-    w = torch.randn(batch, args.points, **home).requires_grad_()
-    v = trip_shares(torch.rand(1, args.points, 7, K, K, **home) + stay).requires_grad_()
-    y = trip_shares(torch.rand(batch, 7, K, K, **home) + stay)
+def trips(*batch, rng):
+    od = torch.rand(*batch, 7, REGIONS, REGIONS, device=rng.device, generator=rng)
+    return trip_shares(od + 20 * REGIONS * torch.eye(REGIONS, device=rng.device))
+
+
+def table(task, args, rng, own):
+    y = trips(args.points, rng=rng).requires_grad_()
+    a = task.feasible.sample(args.actions, rng).unsqueeze(1).requires_grad_()
+    return lambda: task.cost(y, a).square().mean().backward()
+
+
+def plain(task, args, rng, own):
+    f = task.f
+    y = trips(args.points, rng=rng).requires_grad_()
+    a = task.feasible.sample(args.actions, rng).requires_grad_()
+    return lambda: plainly(f, y, a * f.unit / 7).square().mean().backward()
+
+
+def plainly(f, m, doses):
+    """Costs (S, J): a step is S products of (5 J, K) by (K, K)."""
+    N, h = f.population, 1 / f.steps
+    flow = m * N.unsqueeze(-1) / N - torch.diag_embed(m.sum(-1))
+    x = f.start.unsqueeze(1).expand(len(m), -1, len(doses), -1)
+    infected = 0
+
+    def slope(x, day):
+        S, E, I = x[:, 0], x[:, 1], x[:, 2]
+        new = f.beta * S * I / x.sum(1)
+        fall, heal = f.sigma * E, f.gamma * I
+        local = [-new, new - fall, fall - heal, heal, torch.zeros_like(S)]
+        if day < 7:
+            u = (doses / N / (S + E).clamp(min=1e-6)).clamp(max=1)
+            local[0], local[1], local[4] = local[0] - u * S, local[1] - u * E, u * (S + E)
+        travel = torch.matmul(x.flatten(1, 2), flow[:, day % 7]).view_as(x)
+        return travel + torch.stack(local, 1), new
+
+    for day in range(f.days):
+        for _ in range(f.steps):
+            k1, new1 = slope(x, day)
+            k2, new2 = slope(torch.add(x, k1, alpha=h / 2), day)
+            k3, new3 = slope(torch.add(x, k2, alpha=h / 2), day)
+            k4, new4 = slope(torch.add(x, k3, alpha=h), day)
+            x = torch.add(torch.add(x, k1 + k4, alpha=h / 6), k2 + k3, alpha=h / 3)
+            infected = infected + h / 6 * (new1 + 2 * new2 + 2 * new3 + new4)
+    return (infected * N).sum(-1)
+
+
+def step(task, args, rng, own):
+    batch, rows = (args.own, args.own) if own else (BATCH, 1)
+    w = torch.randn(batch, args.points, generator=rng, device=rng.device).requires_grad_()
+    v = trips(1, args.points, rng=rng).requires_grad_()
+    y = trips(batch, rng=rng)
     a = task.feasible.sample(rows * args.actions, rng).unflatten(0, (rows, args.actions))
+
+    def once():
+        with torch.no_grad():
+            paid = task.cost(y.unsqueeze(1), a)
+        g = ExpectedCost(task, Scenarios(w.softmax(-1), v))(a)
+        (g - paid).square().mean().backward()
+
+    return once
+
+
+def measured(line, args):
+    """Seconds, seconds of work, and the peak in GiB."""
+    make, weeks, own = line
+    torch.set_num_threads(args.threads)
+    rng = torch.Generator(args.device).manual_seed(0)
+    once = make(made_up(weeks, args.device), args, rng, own)
     cuda = args.device.startswith("cuda")
-    times = []
-    for _ in range(2):
-        if cuda:
-            torch.cuda.reset_peak_memory_stats()
-            torch.cuda.synchronize()
-        begin = time.perf_counter()
-        step(task, w, v, y, a)
+    before = _peak(cuda)
+    wall, work = [], []
+    for _ in range(args.times):
+        begin, worked = time.perf_counter(), time.process_time()
+        once()
         if cuda:
             torch.cuda.synchronize()
-        times.append(time.perf_counter() - begin)
-    # a process keeps its highest peak: on a CPU the second side shows the higher of both
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return min(times), (torch.cuda.max_memory_allocated() if cuda else peak) / 2**30
+        wall.append(time.perf_counter() - begin)
+        work.append(time.process_time() - worked)
+    return min(wall), min(work), (_peak(cuda) - (0 if cuda else before)) / 2**30
+
+
+def _peak(cuda):
+    if cuda:
+        return torch.cuda.max_memory_allocated()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+LINES = {
+    "week, table": (table, 1, False, "2 s, 4 GiB"),
+    "week, plain": (plain, 1, False, ""),
+    "wave, table": (table, 8, False, "10 s, 4 GiB"),
+    "week, step, shared actions": (step, 1, False, "2 s, 4 GiB"),
+    "wave, step, shared actions": (step, 8, False, "10 s, 4 GiB"),
+    "week, step, own actions": (step, 1, True, ""),
+}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--own", type=int, default=1, help="pairs timed with own actions")
     parser.add_argument("--points", type=int, default=100)
     parser.add_argument("--actions", type=int, default=100)
+    parser.add_argument("--times", type=int, default=3)
     args = parser.parse_args()
-    task = vaccine(read_epidemic(torch.float32)).to(args.device)
-    shared, peak = timed(task, BATCH, 1, args)
     print(
         f"S = {args.points}, J = {args.actions}, batch {BATCH}, {args.device}, "
-        f"{torch.get_num_threads()} threads"
+        f"{args.threads} threads, forward and backward"
     )
-    print(f"shared actions             {shared:9.2f} s a step   peak {peak:.2f} GiB")
-    own, peak = timed(task, args.own, args.own, args)
-    own *= BATCH / args.own
-    print(
-        f"own actions for each pair  {own:9.2f} s a step   peak {peak:.2f} GiB, "
-        f"scaled from {args.own} of {BATCH} pairs"
-    )
-    print(f"ratio                      {own / shared:9.1f}")
+    print(f"{'':28}{'seconds':>9}{'work, s':>9}{'peak, GiB':>11}  goal")
+    took = {}
+    for name, (*line, goal) in LINES.items():
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            wall, work, peak = pool.apply(measured, (line, args))
+        took[name] = work
+        if name == "week, step, own actions":
+            scale = BATCH / args.own
+            wall, work = scale * wall, scale * work
+            took[name] = work
+            goal = f"scaled from {args.own} of {BATCH} pairs"
+        print(f"{name:28}{wall:9.2f}{work:9.2f}{peak:11.2f}  {goal}", flush=True)
+    print(f"plain / table, work         {took['week, plain'] / took['week, table']:9.1f}")
+    own = took["week, step, own actions"] / took["week, step, shared actions"]
+    print(f"own / shared actions, work  {own:9.1f}")
 
 
 if __name__ == "__main__":

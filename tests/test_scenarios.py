@@ -240,3 +240,58 @@ def test_what_is_computed_at_once_goes_by_the_width_a_task_tells(width, most):
     ExpectedCost(task, scenarios, memory=1024)(torch.rand(1, 8, 1))
     assert max(asked) == most
     assert sum(asked) == 128
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    sharp=st.floats(0, 40),
+    shared=st.booleans(),
+    eps=st.sampled_from([0.0, 1e-6, 1e-3, 0.3]),
+    B=st.integers(1, 4),
+)
+@settings(deadline=None, max_examples=80)
+def test_what_is_pruned_weighs_at_most_eps_and_does_not_depend_on_the_others(
+    seed, sharp, shared, eps, B
+):
+    w = (sharp * draw(B, 64, seed=seed)).softmax(-1)
+    s = Scenarios(w, draw(1 if shared else B, 64, 2, seed=seed + 1))
+    few = s.pruned(eps)
+    assert few.weights.shape[1] <= 32 or few is s
+    lost = w.sum(1) - few.weights.sum(1)
+    assert ((lost > -1e-12) & (lost <= eps * (1 + 1e-9))).all()
+    task, a = SeparableTask(terms, Box(-1.0, 1.0, dim=2)), draw(1, 9, 2, seed=seed + 2)
+    kept = ExpectedCost(task, few)(a)
+    most = task.cost(s.values[:, :, None], a).abs().amax()
+    assert ((kept - ExpectedCost(task, s)(a)).abs() <= eps * most + 1e-9).all()
+    alone = s.rows(slice(0, 1)).pruned(eps)
+    if few is not s and alone.weights.shape[1] < 64:
+        torch.testing.assert_close(ExpectedCost(task, alone)(a), kept[:1], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("B", [1, 200])
+def test_a_peak_is_few_outcomes_and_flat_weights_are_all(B, shared):
+    values = draw(1 if shared else B, 5000, 2)
+    flat = Scenarios(torch.full((B, 5000), 1 / 5000, dtype=torch.float64), values)
+    assert flat.pruned(1e-6) is flat
+    peaked = Scenarios((30 * draw(B, 5000, seed=3)).softmax(-1), values)
+    assert peaked.pruned(1e-6).weights.shape[1] < 500
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+def test_outcomes_side_by_side_cost_the_same(shared):
+    s, task, a = scenarios(shared=shared), SeparableTask(terms, BOX), draw(4, 5, 3)
+    laid = s.by_coordinate()
+    assert torch.equal(laid.values, s.values)
+    assert laid.values.stride(1) == 1
+    torch.testing.assert_close(ExpectedCost(task, laid).terms(a), ExpectedCost(task, s).terms(a))
+    odd = Scenarios(s.weights, draw(len(s.values), 7, 2, 2))
+    assert odd.by_coordinate() is odd
+
+
+def test_picked_rows_may_come_twice():
+    for shared in (True, False):
+        g = ExpectedCost(Task(cost, BOX), scenarios(shared=shared))
+        a = draw(1, 5, 3)
+        i = torch.tensor([2, 0, 2])
+        torch.testing.assert_close(g.on(g.scenarios.pick(i))(a), g(a)[i])

@@ -16,7 +16,7 @@ from math import prod
 from typing import Protocol, cast, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
@@ -25,9 +25,11 @@ from costscape.tasks import SeparableTask, Task
 Function = Callable[[Tensor, Tensor], Tensor]
 
 # bytes one evaluation of f may take before it is split
-CACHE = 2**23  # on a CPU, where larger temporaries cost ten times as much for each number
+CACHE = 2**20  # on a CPU, where larger temporaries cost four times as much for each number
 GRADIENT = 2**27  # on a CPU with gradients, which a split computes twice
 GPU = 2**31
+
+EVALUATE = 50  # multiplications in a matrix product that take as long as one evaluation of f
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,61 @@ class Scenarios:
 
     def rows(self, i: slice) -> "Scenarios":
         return Scenarios(self.weights[i], self.values if self.shared else self.values[i])
+
+    def pick(self, i: Int64[Tensor, "n"]) -> "Scenarios":
+        """Some of the x, in any order, as often as they are named."""
+        return Scenarios(self.weights[i], self.values if self.shared else self.values[i])
+
+    def by_coordinate(self) -> "Scenarios":
+        """The same numbers, with all outcomes of one coordinate side by side in memory.
+
+        What f computes from them lies in memory as they do, and long runs are quick to compute
+        where y meets a, and to sum.
+        """
+        if self.values.ndim != 3:
+            return self
+        return Scenarios(self.weights, self.values.mT.contiguous().mT)
+
+    def pruned(self, eps: float) -> "Scenarios":
+        """The same without the lightest outcomes, at most eps in all for each x.
+
+        g(x, a) - g(x, a') moves by at most eps max_s |f(y_s, a) - f(y_s, a')|: what is best
+        without them costs at most eps times the spread of f more than what is best. What is kept
+        for one x does not depend on the others: an outcome that only some need weighs 0 for the
+        rest. Outcomes that were shared come as each x's own where that is less to evaluate. All
+        is left as it is if half of the outcomes or more would stay.
+        """
+        w, y = self.weights, self.values
+        heavy = w >= _light(w, eps)
+        most = int(heavy.sum(1).max()) if len(w) else 0
+        needed = heavy.any(0).nonzero()[:, 0] if self.shared else None
+        stay = most if needed is None else len(needed)
+        if needed is not None and EVALUATE * len(w) * most < (EVALUATE + len(w)) * stay:
+            needed, stay = None, most
+        if 2 * stay > w.shape[1]:
+            return self
+        w = w.where(heavy, 0.0)
+        if needed is not None:
+            return Scenarios(w[:, needed], y[:, needed])
+        w, k = w.topk(most, 1)
+        rows = torch.arange(len(k), device=k.device)[:, None]
+        return Scenarios(w, y[0][k] if self.shared else y[rows, k])
+
+
+def _light(w: Tensor, eps: float) -> Tensor:
+    """A weight for each x, all below which are at most eps together; a power of 2 times eps / S.
+
+    Bisection takes four looks at the weights, where sorting them would take as long as the rest.
+    """
+    most = []
+    for part in w.split(max(1, CACHE // w.shape[1])):
+        tau = torch.full_like(part[:, :1], eps / w.shape[1])
+        for power in (8, 4, 2, 1):
+            more = tau * 2**power
+            below = part.masked_fill(part >= more, 0.0).sum(1, keepdim=True)
+            tau = torch.where(below <= eps, more, tau)
+        most.append(tau)
+    return torch.cat(most)
 
 
 def union(parts: list[Scenarios]) -> Scenarios:
@@ -91,7 +148,7 @@ class ExpectedCost:
 
     Actions (1, J, d) are shared by all x; with shared values too, f is evaluated J x S times, not
     B x J x S times, and g is one matrix product. Where one evaluation of f would take more than
-    ``memory`` bytes (None: 8 MiB on a CPU, 128 MiB with gradients, 2 GiB on a GPU) it is split
+    ``memory`` bytes (None: 1 MiB on a CPU, 128 MiB with gradients, 2 GiB on a GPU) it is split
     along S, J or B, and gradients recompute each part.
     """
 
@@ -124,6 +181,10 @@ class ExpectedCost:
 
     def rows(self, i: slice) -> "ExpectedCost":
         return ExpectedCost(self.task, self.scenarios.rows(i), self.memory)
+
+    def on(self, scenarios: Scenarios) -> "ExpectedCost":
+        """The same cost, of other scenarios."""
+        return ExpectedCost(self.task, scenarios, self.memory)
 
     def _mean(self, f: Function, a: Tensor) -> Tensor:
         w, y = self.scenarios.weights, self.scenarios.values

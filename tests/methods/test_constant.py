@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from costscape import Budget, Constant, Finite, MirrorDescent, Task
+from costscape import Budget, Constant, Finite, MirrorDescent, Task, load
 
 
 def test_the_constant_is_the_quantile_of_the_training_labels(newsvendor, demand):
@@ -34,3 +34,16 @@ def test_it_learns_from_the_same_rows_as_every_method(newsvendor, demand):
     one = Constant(task).fit(x[:50], y[:50], val=(x[:10], y[:10])).decide(x[:1])
     two = Constant(task).fit(x[:50], y[:50], val=(x[50:], 10 * y[50:])).decide(x[:1])
     assert torch.equal(one, two)
+
+
+def test_a_rule_of_thumb_is_taken_as_told_and_checked(tmp_path):
+    task = Task(lambda y, a: (y - a).square().sum(-1), Budget(total=3.0, dim=2))
+    x, y = torch.rand(20, 1), torch.rand(20, 2)
+    told = Constant(task, action=(1.0, 2.0)).fit(x, y)
+    assert torch.equal(told.decide(x[:2]), torch.tensor([[1.0, 2.0]] * 2))
+    told.save(tmp_path / "told.model")
+    assert torch.equal(load(tmp_path / "told.model", task).decide(x[:1]), told.decide(x[:1]))
+    with pytest.raises(ValueError, match=r"2 numbers.*got 1"):
+        Constant(task, action=(1.0,))
+    with pytest.raises(RuntimeError, match="Constant"):
+        Constant(task, action=(3.0, 1.0)).fit(x, y)

@@ -26,6 +26,7 @@ from costscape.methods import (
 )
 from costscape.models import Mixture, Point
 from costscape.solvers import Implicit
+from costscape.tasks import proportional
 from costscape.train import Training
 
 Make = Callable[[Problem, int], Method]
@@ -135,6 +136,11 @@ def constant(p: Problem, seed: int) -> Method:
     return Constant(p.task, solver=p.solver, seed=seed)
 
 
+def in_proportion(p: Problem, seed: int) -> Method:
+    """Doses in proportion to people; for the vaccine problems."""
+    return Constant(p.task, action=tuple(proportional(p.task).tolist()), seed=seed)
+
+
 METHODS: dict[str, Make] = {
     "df2": df2,
     "df2-paper": df2_paper,
@@ -151,6 +157,7 @@ METHODS: dict[str, Make] = {
     "cme": cme,
     "no-attention": no_attention,
     "constant": constant,
+    "proportional": in_proportion,
 }
 # a name ends in any whole number K, the components of the mixture
 FAMILIES: dict[str, Callable[[Problem, int, int], Method]] = {

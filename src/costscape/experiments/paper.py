@@ -65,7 +65,7 @@ def _all(problem: str, quick: bool) -> list[Run]:
     costly = problem in COSTLY
     seeds = range(QUICK_SEEDS if quick else COSTLY_SEEDS if costly else SEEDS)
     sizes = (3,) if quick else (1, 3, 10) if costly or problem in SYNTHETIC else (1, 3, 10, *LARGE)
-    names = [*OURS, *POINTS, *mixtures(sizes), *OTHERS]
+    names = [*OURS, *POINTS, *mixtures(sizes), *OTHERS, *(["proportional"] if costly else [])]
     runs = [Run(problem, name, seed, {}, quick) for name in names for seed in seeds]
     if quick:
         return runs

@@ -10,24 +10,41 @@ from costscape.data import Dataset
 from costscape.methods.base import Method
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Solver, choose
+from costscape.solvers.base import check_feasible
 from costscape.tasks import Task
 
 
 @dataclass
 class Constant(Method):
-    """argmin_a mean_i f(y_i, a) over the training labels, whatever x."""
+    """argmin_a mean_i f(y_i, a) over the training labels, whatever x.
+
+    ``action``: a rule of thumb to take instead, one number for each coordinate.
+    """
 
     task: Task
+    action: tuple[float, ...] | None = None
     solver: Solver | Literal["auto"] = "auto"
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.action is not None and len(self.action) != self.task.feasible.dim:
+            raise ValueError(
+                f"Constant needs an action of {self.task.feasible.dim} numbers, as the feasible "
+                f"set has, but got {len(self.action)}."
+            )
+
     def _fit(self, train: Dataset, val: Dataset) -> None:
+        self.task_ = self.task
+        if self.action is not None:
+            told = self.task.feasible.bounds[0].new_tensor(self.action)
+            check_feasible(told[None], self.task.feasible, "Constant")
+            self.model_ = _Same(told)
+            return
         y = train.y
         labels = Scenarios(y.new_full((1, len(y)), 1 / len(y)), y.unsqueeze(0))
         g = ExpectedCost(self.task, labels)
         solver = choose(g, self.task.feasible) if self.solver == "auto" else self.solver
         self.model_ = _Same(solver.minimise(g, self.task.feasible, 1).action[0])
-        self.task_ = self.task
 
     def _decide(self, x: Tensor) -> Tensor:
         action: Tensor = self._fitted()(x)

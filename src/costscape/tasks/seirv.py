@@ -19,18 +19,15 @@ Compartments are shares of each region's people at the start, so that small epid
 digits; travel from i to k then carries N[i] / N[k].
 """
 
-import warnings
-from collections.abc import Callable
-from functools import cache
-from typing import Any, cast
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
+
+from costscape.tasks.seirv_run import Run
+from costscape.tasks.seirv_steps import Plan
 
 WEEK = 7
-KEPT = 2**28  # bytes kept for gradients, above which weeks are computed again
+KEPT = 2**30  # bytes of states kept for gradients, above which some are computed again
 
 
 def trip_shares(od: Float[Tensor, "*batch K K"]) -> Float[Tensor, "*batch K K"]:
@@ -67,7 +64,6 @@ def simulate(
     days: int = WEEK,
     dose_days: int = WEEK,
     steps: int = 2,
-    fused: bool = False,
 ) -> tuple[Float[Tensor, "*batch K"], Float[Tensor, "*batch 5 K"]]:
     """The infected (people, by region of infection) within ``days``, and the shares at the end.
 
@@ -75,43 +71,66 @@ def simulate(
     during the first ``dose_days`` days; day t travels by m[t mod T]. ``steps`` of RK4 a day: two
     are within 1e-5 of the exact solution for rates below 0.5 a day, and within 5e-3 in regions
     whose people run out, where the slope has a kink; one makes compartments negative there.
-    Batch axes broadcast, and m is
-    never copied along those it lacks: with m (S, T, K, K) and doses (J, 1, K) a step is S products
-    of (5 J, K) by (K, K). Where gradients would keep more than 256 MiB, only the state at each
-    week's end is kept, and weeks are computed again on the way back. ``fused`` compiles a step
-    with torch.compile, a minute before the first one and several times faster from then on.
+    Batch axes broadcast, and m is never copied along those it lacks: with m (S, T, K, K) and
+    doses (J, 1, K) a step is S products of (5 J + 1, K) by (K, K). Slopes of the first order are
+    exact; for them the state of each step is kept, or of fewer where all are above 1 GiB.
     """
+    return _simulate(
+        start, start, m, doses, beta, population, sigma, gamma, days, dose_days, steps
+    )
+
+
+def new_infections(
+    start: Float[Tensor, "5 K"],
+    m: Float[Tensor, "*#batch T K K"],
+    doses: Float[Tensor, "*#batch K"],
+    *,
+    beta: Float[Tensor, "K"],
+    population: Float[Tensor, "K"],
+    sigma: float = 1 / 5,
+    gamma: float = 1 / 10,
+    days: int = WEEK,
+    dose_days: int = WEEK,
+    steps: int = 2,
+) -> Float[Tensor, "*batch K"]:
+    """The first of ``simulate``, without following the recovered and vaccinated: faster."""
+    return _simulate(
+        start, start[:3], m, doses, beta, population, sigma, gamma, days, dose_days, steps
+    )[0]
+
+
+def _simulate(
+    start: Tensor,
+    followed: Tensor,
+    m: Tensor,
+    doses: Tensor,
+    beta: Tensor,
+    population: Tensor,
+    sigma: float,
+    gamma: float,
+    days: int,
+    dose_days: int,
+    steps: int,
+) -> tuple[Tensor, Tensor]:
     batch = torch.broadcast_shapes(m.shape[:-3], doses.shape[:-1])
     by_day = _columns(m, len(batch), 3)
     free = [i for i in range(len(batch)) if by_day.shape[i] == 1]
-    order = [i for i in range(len(batch)) if by_day.shape[i] > 1] + free
+    order = [i for i in range(len(batch)) if by_day.shape[i] != 1] + free
     kept = len(batch) - len(free)
     # (P, T, K, K) and (P, F, K): P simulations of different m, F of the same
     by_day = by_day.permute(*order, -3, -2, -1).flatten(0, -4) if batch else by_day[None]
     given = (doses / population).expand(*batch, -1).permute(*order, -1)
     sizes = given.shape[:-1]
-    given = given.reshape(sizes[:kept].numel(), sizes[kept:].numel(), -1)
+    given = given.reshape(sizes[:kept].numel(), sizes[kept:].numel(), len(population))
 
-    flow = _generator(by_day, population)
-    state = start.unsqueeze(1).expand(*given.shape[:1], -1, given.shape[1], -1)
-    infected = torch.zeros_like(given)
-    rates = _rates(sigma, gamma, given)
-    heavy = 4 * 10 * steps * days * state.numel() * state.element_size()  # ten for each slope
-    several = torch.is_grad_enabled() and days > WEEK and heavy > KEPT
-    for first in range(0, days, WEEK):
-        span = range(first, min(first + WEEK, days))
-        args = (state, infected, flow, given, beta, *rates, span, dose_days, steps, fused)
-        state, infected = (
-            cast(
-                tuple[Tensor, Tensor],
-                checkpoint(_run, *args, use_reentrant=False, preserve_rng_state=False),
-            )
-            if several
-            else _run(*args)
-        )
+    flow = _generator(by_day.movedim(1, 0).contiguous(), population)
+    tensors = (flow, given, followed, start.sum(0), beta)
+    sloped = torch.is_grad_enabled() and any(v.requires_grad for v in tensors)
+    plan = Plan(sigma, gamma, days, dose_days, steps, KEPT if sloped else 0)
+    infected, end = Run.apply(*tensors, plan)  # type: ignore[no-untyped-call]
     back = [order.index(i) for i in range(len(batch))]
-    infected = (infected * population).reshape(*sizes, -1).permute(*back, -1)
-    end = state.movedim(1, -2).reshape(*sizes, *start.shape).permute(*back, -2, -1)
+    infected = (infected * population).reshape(*sizes, len(population)).permute(*back, -1)
+    end = end.movedim(1, -2).reshape(*sizes, *followed.shape).permute(*back, -2, -1)
     return infected, end
 
 
@@ -124,97 +143,3 @@ def _generator(m: Tensor, population: Tensor) -> Tensor:
     """G with d(shares)/dt = shares @ G: what arrives, less what leaves."""
     arrive = m * population.unsqueeze(-1) / population
     return arrive - torch.diag_embed(m.sum(-1))
-
-
-def _run(
-    state: Tensor,  # (P, 5, F, K)
-    infected: Tensor,  # (P, F, K)
-    flow: Tensor,  # (P, T, K, K)
-    doses: Tensor,  # (P, F, K)
-    beta: Tensor,
-    rates: Tensor,
-    turns: Tensor,
-    span: range,
-    dose_days: int,
-    steps: int,
-    fused: bool,
-) -> tuple[Tensor, Tensor]:
-    step = _fused_step() if fused else _step
-    for day in span:
-        now, given = flow[:, day % flow.shape[1]], doses if day < dose_days else None
-        for _ in range(steps):
-            state, infected = step(state, infected, now, given, beta, rates, turns, 1 / steps)
-    return state, infected
-
-
-def _step(
-    state: Tensor,
-    infected: Tensor,
-    flow: Tensor,
-    doses: Tensor | None,
-    beta: Tensor,
-    rates: Tensor,
-    turns: Tensor,
-    h: float,
-) -> tuple[Tensor, Tensor]:
-    """One step of RK4, and the infected within it."""
-    k1, new1 = _slope(state, flow, doses, beta, rates, turns)
-    k2, new2 = _slope(torch.add(state, k1, alpha=h / 2), flow, doses, beta, rates, turns)
-    k3, new3 = _slope(torch.add(state, k2, alpha=h / 2), flow, doses, beta, rates, turns)
-    k4, new4 = _slope(torch.add(state, k3, alpha=h), flow, doses, beta, rates, turns)
-    return _sum(state, k1, k2, k3, k4, h), _sum(infected, new1, new2, new3, new4, h)
-
-
-def _sum(x: Tensor, k1: Tensor, k2: Tensor, k3: Tensor, k4: Tensor, h: float) -> Tensor:
-    ends = torch.add(x, k1 + k4, alpha=h / 6)
-    return torch.add(ends, k2 + k3, alpha=h / 3)
-
-
-@cache
-def _fused_step() -> Callable[..., tuple[Tensor, Tensor]]:
-    """The step compiled: about ten kernels in place of a hundred.
-
-    Where compiling fails, as without a compiler, the plain step serves from then on.
-    """
-    from torch._dynamo.exc import BackendCompilerFailed  # takes a second
-
-    compiled = torch.compile(_step, dynamic=True)
-    failed = False
-
-    def step(*args: Any) -> tuple[Tensor, Tensor]:
-        nonlocal failed
-        if not failed:
-            try:
-                return compiled(*args)
-            except BackendCompilerFailed as error:
-                failed = True
-                warnings.warn(f"torch.compile failed, going on without it: {error}", stacklevel=2)
-        return _step(*args)
-
-    return step
-
-
-def _slope(
-    x: Tensor, flow: Tensor, doses: Tensor | None, beta: Tensor, rates: Tensor, turns: Tensor
-) -> tuple[Tensor, Tensor]:
-    """What is linear in x, travel and falling ill and healing, and what is not, as products."""
-    change = torch.matmul(x.flatten(1, 2), flow).view_as(x)
-    change = torch.add(change, torch.matmul(rates, x.flatten(2)).view_as(x))
-    new = beta * x[:, 0] * x[:, 2] / x.sum(1)
-    if doses is None:
-        moved = new.unsqueeze(1)
-        turns = turns[:, :1]
-    else:
-        # the floor only guards the slope of a quotient that the limit then overrules
-        u = (doses / (x[:, 0] + x[:, 1]).clamp(min=1e-6)).clamp(max=1.0)
-        moved = torch.cat([new.unsqueeze(1), u.unsqueeze(1) * x[:, :2]], 1)
-    return torch.add(change, torch.matmul(turns, moved.flatten(2)).view_as(x)), new
-
-
-def _rates(sigma: float, gamma: float, like: Tensor) -> tuple[Tensor, Tensor]:
-    """dx = rates @ x + turns @ (new, u S, u E), rows S, E, I, R, V."""
-    # filled number by number: to copy a list to a GPU would make the CPU wait
-    rates, turns = like.new_zeros(5, 5), like.new_zeros(5, 3)
-    rates[1, 1], rates[2, 1], rates[2, 2], rates[3, 2] = -sigma, sigma, -gamma, gamma
-    turns[0, :2], turns[1, 0], turns[1, 2], turns[4, 1:] = -1, 1, -1, 1
-    return rates, turns

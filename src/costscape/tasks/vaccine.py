@@ -12,10 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from costscape.refusal import Refusal
 from costscape.sets.budget import Budget
 from costscape.tasks.base import Task
 from costscape.tasks.epidemic import Epidemic
-from costscape.tasks.seirv import WEEK, as_shares, simulate
+from costscape.tasks.seirv import WEEK, as_shares, new_infections
 
 
 def vaccine(
@@ -24,16 +25,15 @@ def vaccine(
     total: float = 5e6,
     unit: float = 1e6,
     steps: int = 2,
-    fused: bool = False,
 ) -> Task:
     """The paper's problem: one week, at most ``total`` doses (people), no other limit.
 
     Travel hardly matters within one week: the best plan for the average week is within about 0.1
     infections of the best plan in hindsight. ``vaccine_wave`` is where knowing y pays. In single
-    precision such regrets drown in rounding; score with ``task.double()``. ``steps`` and ``fused``
-    are those of ``simulate``.
+    precision such regrets drown in rounding; score with ``task.double()``. ``steps`` is
+    that of ``simulate``.
     """
-    return _task(epidemic, total, unit, WEEK, steps, None, fused)
+    return _task(epidemic, total, unit, WEEK, steps, None)
 
 
 def vaccine_wave(
@@ -45,7 +45,6 @@ def vaccine_wave(
     weeks: int = 8,
     unit: float = 1e6,
     steps: int = 2,
-    fused: bool = False,
 ) -> Task:
     """A wave of ``weeks`` weeks, each with the travel of y; doses are given in the first.
 
@@ -61,14 +60,14 @@ def vaccine_wave(
         raise ValueError(f"vaccine_wave needs weeks of at least 1, but got {weeks}.")
     if beta is not None:
         epidemic = epidemic.with_beta(beta)
-    return _task(epidemic, total, unit, WEEK * weeks, steps, cap, fused)
+    return _task(epidemic, total, unit, WEEK * weeks, steps, cap)
 
 
 def proportional(task: Task) -> Float[Tensor, "K"]:
     """The plan that sends doses in proportion to people, as far as the caps allow."""
     f = task.f
     if not isinstance(f, NewInfections) or not isinstance(task.feasible, Budget):
-        raise TypeError(
+        raise Refusal(
             f"proportional needs a task made by vaccine or vaccine_wave, which knows its regions' "
             f"people, but got one whose cost is {f!r}."
         )
@@ -76,7 +75,7 @@ def proportional(task: Task) -> Float[Tensor, "K"]:
     return (share * task.feasible.total).minimum(task.feasible.upper)
 
 
-DAY = 280  # numbers for each region that one day of a simulation keeps for its gradient
+HELD = 50  # numbers for each region that a simulation of a week holds for its gradient
 
 
 class NewInfections(nn.Module):
@@ -86,13 +85,11 @@ class NewInfections(nn.Module):
     start: Tensor
     beta: Tensor
 
-    def __init__(
-        self, epidemic: Epidemic, days: int, unit: float, steps: int, fused: bool = False
-    ) -> None:
+    def __init__(self, epidemic: Epidemic, days: int, unit: float, steps: int) -> None:
         super().__init__()
         if steps < 1:
             raise ValueError(f"The simulation needs steps a day of at least 1, but got {steps}.")
-        self.days, self.unit, self.steps, self.fused = days, unit, steps, fused
+        self.days, self.unit, self.steps = days, unit, steps
         self.sigma, self.gamma = epidemic.sigma, epidemic.gamma
         vaccinated = torch.zeros_like(epidemic.shares[:1])
         self.register_buffer("population", epidemic.population)
@@ -112,7 +109,7 @@ class NewInfections(nn.Module):
                 f"An epidemic of {K} regions needs shares y of shape (..., {WEEK}, {K}, {K}) and "
                 f"doses a of shape (..., {K}), but got {tuple(y.shape)} and {tuple(a.shape)}."
             )
-        infected, _ = simulate(
+        return new_infections(
             self.start,
             as_shares(y),
             a * (self.unit / WEEK),
@@ -122,9 +119,7 @@ class NewInfections(nn.Module):
             gamma=self.gamma,
             days=self.days,
             steps=self.steps,
-            fused=self.fused,
         )
-        return infected
 
 
 def _task(
@@ -134,7 +129,6 @@ def _task(
     days: int,
     steps: int,
     cap: float | None,
-    fused: bool,
 ) -> Task:
     if not unit > 0:
         raise ValueError(f"unit is how many doses one unit of a is, above 0, but got {unit}.")
@@ -145,8 +139,8 @@ def _task(
         upper=None if cap is None else cap * people / unit,
     )
     return Task(
-        NewInfections(epidemic, days, unit, steps, fused),
+        NewInfections(epidemic, days, unit, steps),
         feasible,
         y_dims=3,
-        width=DAY * len(people),
+        width=HELD * len(people),
     )
