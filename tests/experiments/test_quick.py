@@ -9,7 +9,13 @@ from costscape.experiments.quick import COSTLY, ROWS, small
 from costscape.train import Training
 
 SIZES = ("points", "actions", "draws", "train_draws", "samples", "rounds", "trees", "members")
-NAMES = [*METHODS, "two-stage-gmm3", "dfl-gmm3", "so-ebm-gmm3", "lodl-gmm3"]
+NAMES = [
+    *(name for name in METHODS if name != "proportional"),
+    "two-stage-gmm3",
+    "dfl-gmm3",
+    "so-ebm-gmm3",
+    "lodl-gmm3",
+]
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

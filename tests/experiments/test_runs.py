@@ -14,7 +14,13 @@ from costscape.experiments import METHODS, PROBLEMS, Run, prepare, runs
 from costscape.tasks import Task
 from costscape.train import Training
 
-NAMES = [*METHODS, "two-stage-gmm2", "dfl-gmm2", "so-ebm-gmm2", "lodl-gmm2"]
+NAMES = [
+    *(name for name in METHODS if name != "proportional"),
+    "two-stage-gmm2",
+    "dfl-gmm2",
+    "so-ebm-gmm2",
+    "lodl-gmm2",
+]
 
 
 @pytest.fixture

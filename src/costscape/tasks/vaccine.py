@@ -69,7 +69,7 @@ def proportional(task: Task) -> Float[Tensor, "K"]:
     if not isinstance(f, NewInfections) or not isinstance(task.feasible, Budget):
         raise Refusal(
             f"proportional needs a task made by vaccine or vaccine_wave, which knows its regions' "
-            f"people, but got one whose cost is {f!r}."
+            f"people, but got one whose cost is a {type(f).__name__}."
         )
     share = f.population / f.population.sum()
     return (share * task.feasible.total).minimum(task.feasible.upper)
