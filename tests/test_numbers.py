@@ -55,6 +55,15 @@ def test_the_seconds_in_the_documents_are_made_from_the_kept_rows():
     assert epoch.table(rows) in (ROOT / "docs" / "methods.md").read_text()
 
 
+def test_the_value_of_information_in_the_documents_is_that_of_the_kept_rows(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    folder = ROOT / "benchmarks" / "results" / "value_of_information"
+    value = script("value_of_information")
+    names = [f"{name}--{span}.json" for name in value.PROBLEMS for span in value.SPANS]
+    value.show([json.loads((folder / name).read_text()) for name in names])
+    assert capsys.readouterr().out in (ROOT / "docs" / "problems.md").read_text()
+
+
 def test_what_knowing_travel_is_worth_is_near_the_known_figures():
     folder = ROOT / "benchmarks" / "results" / "value_of_information"
     rows = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}

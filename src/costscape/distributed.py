@@ -125,7 +125,9 @@ def gather_rows(values: Shaped[Tensor, "..."], dim: int = 0) -> Shaped[Tensor, "
     """The rows, along ``dim``, of all processes in the order of the batch; no gradient."""
     if _share is None:
         return values
-    # the decorator would load the compiler, a second of every import
+    if not torch.compiler.is_compiling():
+        return _gathered(values, dim, _share)
+    # as a decorator this would load the compiler, a second of every import
     rows: Tensor = torch.compiler.disable(_gathered)(values, dim, _share)
     return rows
 
