@@ -63,6 +63,13 @@ def test_predictions_are_those_of_fits_along_their_epochs(newsvendor, demand):
     assert torch.equal(seen, model._predictions(Dataset(x, y)))
 
 
+def test_predictions_are_kept_where_scores_are_read_seldom(newsvendor, demand):
+    x, y = demand(100)
+    seldom = replace(SHORT, score_every=5)
+    kept = [tiny(newsvendor(), training=t)._predictions(Dataset(x, y)) for t in (seldom, SHORT)]
+    assert torch.equal(*kept)
+
+
 def test_fewer_samples_than_fits_are_enough(newsvendor, demand):
     x, y = demand(60)
     model = tiny(newsvendor(), samples=1)

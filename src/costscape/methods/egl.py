@@ -124,7 +124,7 @@ class EGL(LocalLossMethod):
                 model,
                 lambda batch, rng: model.loss(batch.x, batch.y).mean(),
                 train,
-                self._short(count - 1),
+                replace(self._short(count - 1), score_every=1),  # keep sees every epoch
                 seed=seed,
                 score=keep,
                 title="EGL predictions",
