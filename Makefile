@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test quick check format bench clean
+.PHONY: demo test quick check format bench bench-gpu clean
 
 demo: $(STAMP)  ## bid for a wind farm on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
@@ -24,14 +24,11 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMP)  ## speed, as ratios in one run
-	$(BIN)/python benchmarks/bench_step.py
-	$(BIN)/python benchmarks/bench_decide.py adam cvxpy
-	$(BIN)/python benchmarks/bench_wind.py
-	$(BIN)/python benchmarks/bench_vaccine.py
-	$(BIN)/python benchmarks/bench_scaling.py --plot
-	$(BIN)/python benchmarks/bench_import.py
-	$(BIN)/python benchmarks/bench_epoch.py
+bench: $(STAMP)  ## speed against its goals and against rivals, on one thread
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py --cpu
+
+bench-gpu: $(STAMP)  ## the same on a GPU
+	$(BIN)/python benchmarks/run.py --gpu
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -6,6 +6,7 @@ both stages, DFL for its second one twice, at two rates, and df2 for four networ
 absolute, then two more of the better. What is not spent in epochs, such as fitting LODL's losses,
 stands beside; methods without epochs show their whole fit there. The rows are kept in
 benchmarks/results/epochs.json, with the processor they were made on; --table prints them again.
+Alone it takes minutes; as one question of run.py it asks a few of the methods, and keeps nothing.
 
 python benchmarks/bench_epoch.py [--table]
 """
@@ -26,6 +27,7 @@ NAMES = (
     *("dfl-pe", "dfl-gmm1", "dfl-gmm10", "so-ebm-gmm1", "lodl-pe", "lodl-gmm1", "egl"),
     *("lancer", "taskmet", "no-attention", "wsaa-knn", "wsaa-forest", "wsaa-kernel", "cme"),
 )
+FEW = ("policy-net", "two-stage-gmm1", "dfl-gmm1", "so-ebm-gmm1", "no-attention")
 
 
 def shortened(method, n):
@@ -89,6 +91,25 @@ def table(rows):
             for row in rows
         ]
     )
+
+
+def results():
+    """What an epoch of the opponents takes, over one of df2-paper's; no goal was set."""
+    import torch
+    from common import reported
+
+    from costscape.experiments import PROBLEMS
+
+    torch.set_num_threads(1)
+    problem = PROBLEMS["synthetic-convex"](0)
+    measure("policy-net", problem)
+    unit = measure("df2-paper", problem)["epoch"]
+    found = []
+    for name in FEW:
+        epoch = measure(name, problem)["epoch"]
+        note = f"{epoch:.2f} and {unit:.2f} s"
+        found.append(reported(f"epoch, {name} over df2-paper", epoch / unit, note=note))
+    return found
 
 
 def kept():

@@ -1,28 +1,48 @@
 """How does a fit's time grow with rows, points, actions and dimensions, its memory with the batch?
 
 One epoch of DF2 with shared outcomes; each size doubled three times from a common start, the
-others kept; the slope of log seconds over log size by least squares. Memory is the process's peak
-beyond its start while a step with outcomes of their own for each x is computed, its evaluations
-split into pieces. One thread.
+others kept; the slope of log seconds over log size by least squares. Processor seconds of one
+thread, the least of two fits. Memory is the peak of a fresh process beyond its start while a step
+with outcomes of their own for each x is computed, its evaluations split into pieces. The curves
+are drawn to benchmarks/results/scaling.svg.
 
-python benchmarks/bench_scaling.py [--plot]
+python benchmarks/bench_scaling.py
 """
 
-import argparse
 import math
-from pathlib import Path
+import multiprocessing
 
 import torch
-from common import at_most, least, show
+from common import RESULTS, at_most, once, show
 
 from costscape import DF2, Absolute, Anchored, Training
 from costscape.data import Dataset
 from costscape.experiments.memory import peak, watch
+from costscape.report.svg import (
+    WIDTH,
+    Scale,
+    bottom_axis,
+    dot,
+    left_axis,
+    line,
+    path,
+    picture,
+    text,
+)
 from costscape.tasks import inventory
 
-START = {"rows": 2048, "points": 500, "actions": 100, "dimensions": 8}
+START = {"rows": 2048, "points": 250, "actions": 100, "dimensions": 8}
 DOUBLINGS = 4
-PLOT = Path(__file__).parents[1] / "out" / "scaling.png"
+SMALL, LARGE = 128, 1024  # batches whose memory is compared
+FLAT = 1.25  # times as much memory that still counts as flat
+PLOT = RESULTS / "scaling.svg"
+STYLE = """<style>
+text { font: 11px sans-serif; fill: #59626b } path { fill: none; stroke-width: 1.8 }
+.grid { stroke: #dfe2e4; stroke-width: .8 } .one { stroke: #59626b; stroke-dasharray: 2 4 }
+.s0 { stroke: #0072b2 } .s1 { stroke: #d55e00 } .s2 { stroke: #009e73 } .s3 { stroke: #b0588a }
+circle.s0 { fill: #0072b2 } circle.s1 { fill: #d55e00 } circle.s2 { fill: #009e73 }
+circle.s3 { fill: #b0588a } rect { fill: #fcfcfa }
+</style>"""
 
 
 def epoch(rows, points, actions, dimensions):
@@ -39,8 +59,7 @@ def epoch(rows, points, actions, dimensions):
         choose_epoch=False,
         training=training,
     )
-    val = (x[:8], y[:8])
-    return least(lambda: method.fit(x, y, val=val), 2)
+    return min(once(lambda: method.fit(x, y, val=(x[:8], y[:8])))[0] for _ in range(2))
 
 
 def grown(name):
@@ -57,55 +76,68 @@ def slope(pairs):
 
 
 def step_memory(batch):
+    """MiB."""
+    torch.set_num_threads(1)
     rng = torch.Generator().manual_seed(0)
-    data = Dataset(torch.rand(1024, 4, generator=rng), torch.rand(1024, 8, generator=rng))
+    data = Dataset(torch.rand(LARGE, 4, generator=rng), torch.rand(LARGE, 8, generator=rng))
     method = DF2(inventory(8), points=500, actions=32, outcomes=Anchored())
+    torch.manual_seed(0)
     model, _ = method._network(data, method.outcomes)
+    method.loss(method.task, model, data[:2], rng).backward()  # what torch loads at first use
     watch()
     before = peak(on_gpu=False)
     method.loss(method.task, model, data[:batch], rng).backward()
     return (peak(on_gpu=False) - before) / 2**20
 
 
-def measure(curves=None):
+def memory():
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        small, large = pool.map(step_memory, [SMALL, LARGE], chunksize=1)
+    name = f"peak memory of a step, batch {LARGE:,} over {SMALL}"
+    return at_most(name, large / small, FLAT, "times", f"{large:.0f} and {small:.0f} MiB")
+
+
+def drawn(curves):
+    """Seconds over those of the start against size over the start's, both in powers of 2."""
+    top = max(t / pairs[0][1] for pairs in curves.values() for _, t in pairs)
+    span = 2 ** (DOUBLINGS - 1)
+    across = Scale(1, span, 46, WIDTH - 20, log=True)
+    up = Scale(0.8, max(top, span) * 1.1, 250, 34, log=True)
+    parts = [STYLE, f'<rect width="{WIDTH}" height="295"/>']
+    parts += bottom_axis(across, 34, 250, "size, times its start")
+    parts += left_axis(up, 46, WIDTH - 20, "seconds of an epoch, times those at the start")
+    parts.append(line(across(1), up(1), across(span), up(span), "one"))
+    for i, (name, pairs) in enumerate(curves.items()):
+        size, seconds = pairs[0]
+        points = [(across(s / size), up(t / seconds)) for s, t in pairs]
+        words = f"{name}, from {size:,}: slope {slope(pairs):.2f}"
+        parts.append(path(points, f"s{i}", words))
+        parts += [dot(*point, 3, f"s{i}") for point in points]
+        parts.append(line(60, 47 + 16 * i, 78, 47 + 16 * i, f"s{i}"))
+        parts.append(text(84, 51 + 16 * i, words))
+    parts.append(line(60, 111, 78, 111, "one"))
+    parts.append(text(84, 115, "slope 1"))
+    return picture("Seconds of an epoch of DF2 as its sizes grow", 295, parts)
+
+
+def results():
     torch.set_num_threads(1)
-    results = []
-    for name in START:
-        pairs = grown(name)
-        if curves is not None:
-            curves[name] = pairs
-        results.append(at_most(f"fit time over {name}", slope(pairs), 1.1, "in log-log"))
-    small, large = step_memory(128), step_memory(1024)
-    note = f" ({small:.0f} and {large:.0f} MiB)"
-    name = "peak memory of a step, batch 1,024 against 128"
-    results.append(at_most(name, large / small, 2.0, "times", note))
-    return results
-
-
-def plot(curves, path=PLOT):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for name, pairs in curves.items():
-        base = pairs[0]
-        axes.loglog(
-            *zip(*[(s / base[0], t / base[1]) for s, t in pairs], strict=True), "o-", label=name
+    epoch(**START)  # the first of all pays for what torch loads late
+    curves = {name: grown(name) for name in START}
+    PLOT.parent.mkdir(exist_ok=True)
+    PLOT.write_text(drawn(curves) + "\n")
+    slopes = [
+        at_most(
+            f"fit time over {name}, {pairs[0][0]:,} to {pairs[-1][0]:,}",
+            slope(pairs),
+            1.1,
+            "in log-log",
+            " ".join(f"{seconds:.2f}" for _, seconds in pairs) + " s",
         )
-    axes.loglog([1, 2 ** (DOUBLINGS - 1)], [1, 2 ** (DOUBLINGS - 1)], "k:", label="slope 1")
-    axes.set_xlabel("size, times its start")
-    axes.set_ylabel("time of an epoch, times its start")
-    axes.legend()
-    path.parent.mkdir(exist_ok=True)
-    figure.savefig(path)
-    return path
+        for name, pairs in curves.items()
+    ]
+    return [*slopes, memory()]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--plot", action="store_true", help="draw out/scaling.png")
-    options = parser.parse_args()
-    curves = {}
-    print(show(measure(curves)))
-    if options.plot:
-        print(plot(curves))
+    print(show(results()))

@@ -30,7 +30,7 @@ def main():
         points=100,
         outcomes=cs.Anchored(),
         members=1,
-        training=cs.Training(epochs=20, lr=0.01, progress=False),
+        training=cs.Training(epochs=10, lr=0.01, progress=False),
     )
     model.fit(*days(2000, seed=0))
 

@@ -1,14 +1,53 @@
+from dataclasses import dataclass
+
 import pytest
 import torch
 
 import costscape as cs
-from costscape.captured import Captured
-from costscape.data import Dataset
+from costscape.captured import WATCHED, Captured, one_by_one
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 
-def fit(record, loss_waits=False):
+@dataclass(eq=False)
+class Sum:
+    """The sum of the rows, the share and a little noise; counts its steps in a tensor."""
+
+    rng: torch.Generator
+    waits: bool = False
+
+    def __post_init__(self):
+        self.steps = torch.zeros((), device=self.rng.device)
+
+    def __call__(self, rows, share):
+        noise = 0.01 * torch.rand((), device=self.rng.device, generator=self.rng)
+        if self.waits:
+            float(noise)  # the CPU waits for a number
+        self.steps += 1
+        return rows.sum() + share + noise
+
+
+def sums(n, device="cuda", waits=()):
+    return [Sum(torch.Generator(device).manual_seed(i), i in waits) for i in range(n)]
+
+
+def rows_of(i, n, size=2, device="cuda"):
+    return torch.full((n, size), i, device=device) + 10 * torch.arange(n, device=device)[:, None]
+
+
+def noise_in(step, updates, count=8, size=2, device="cuda"):
+    """What is left of the losses after rows and shares: one row for each step."""
+    left = []
+    for i in range(count):
+        n = len(updates)
+        shares = [100.0 * i + k for k in range(n)]
+        losses = step(updates, rows_of(i, n, size, device), shares).double().cpu()
+        exact = [size * (i + 10 * k) + shares[k] for k in range(n)]
+        left.append(losses - torch.tensor(exact, dtype=torch.float64))
+    return torch.stack(left)
+
+
+def fit(record, loss_waits=False, **settings):
     def cost(y, a):
         if loss_waits:
             float(a.sum())  # the CPU waits for a number
@@ -19,32 +58,73 @@ def fit(record, loss_waits=False):
     y = x[:, :2, 0] + 0.1 * torch.randn(300, 2, generator=rng)
     training = cs.Training(epochs=4, record=record, device="cuda", progress=False)
     task = cs.Task(cost, cs.Box(0.0, 2.0, dim=2))
-    return cs.DF2(task, outcomes=cs.Absolute(), members=1, training=training).fit(x, y)
+    settings = {"outcomes": cs.Absolute(), "members": 1, **settings}
+    return cs.DF2(task, training=training, **settings).fit(x, y)
 
 
+def test_one_by_one_each_gets_its_own_rows_and_share():
+    noise = noise_in(one_by_one, sums(3, "cpu"), device="cpu")
+    assert ((noise > -1e-3) & (noise < 0.011)).all()
+
+
+@needs_gpu
 def test_a_recorded_fit_is_the_plain_one_up_to_rounding():
     fast, plain = (fit(record).history_[0] for record in (True, False))
     assert fast.losses == pytest.approx(plain.losses, rel=1e-3)
     assert fast.scores == pytest.approx(plain.scores, rel=1e-2)
 
 
-def test_a_step_that_waits_for_a_number_is_launched_as_ever():
-    fast, plain = (fit(record, loss_waits=True).history_[0] for record in (True, False))
-    assert fast.losses == pytest.approx(plain.losses, rel=1e-3)
+@needs_gpu
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_step_that_waits_for_a_number_is_launched_as_ever(members):
+    fast, plain = (fit(record, True, members=members).history_ for record in (True, False))
+    for one, other in zip(fast, plain, strict=True):
+        assert one.losses == pytest.approx(other.losses, rel=1e-3)
 
 
-def test_every_replay_draws_anew_and_sees_its_own_batch():
-    rng = torch.Generator("cuda").manual_seed(0)
-
-    def update(batch, share):
-        return batch.x.sum() + share + 0.01 * torch.rand((), device="cuda", generator=rng)
-
-    step = Captured(update, 2, rng)
-    seen = []
-    for i in range(8):
-        x = torch.full((2, 1), float(i), device="cuda")
-        seen.append(float(step(Dataset(x, x), 100.0 * i)))
+@needs_gpu
+@pytest.mark.parametrize("n", [1, 3])
+def test_every_replay_draws_anew_and_sees_its_own_batch(n):
+    step, updates = Captured(2), sums(n)
+    noise = noise_in(step, updates)
     assert step.graph is not None
-    noise = [value - 102.0 * i for i, value in enumerate(seen)]
-    assert all(-0.001 <= n <= 0.011 for n in noise)
-    assert len({round(n, 5) for n in noise}) > 6
+    assert ((noise > -1e-3) & (noise < 0.011)).all()
+    assert len({round(v, 5) for v in noise.flatten().tolist()}) > 6 * n
+    assert [int(update.steps) for update in updates] == [8] * n
+
+
+@needs_gpu
+@pytest.mark.parametrize("n", [1, 3])
+def test_what_is_drawn_is_the_same_recorded_or_not(n):
+    recorded, plain = noise_in(Captured(2), sums(n)), noise_in(one_by_one, sums(n))
+    assert torch.allclose(recorded, plain, atol=2e-4)
+
+
+@needs_gpu
+def test_where_one_of_three_waits_none_is_recorded_and_none_steps_twice():
+    step, updates = Captured(2), sums(3, waits=(1,))
+    noise = noise_in(step, updates)
+    assert step.graph is None
+    assert [int(update.steps) for update in updates] == [8, 8, 8]
+    assert torch.allclose(noise, noise_in(one_by_one, sums(3)), atol=2e-4)
+
+
+@needs_gpu
+def test_a_batch_of_another_size_is_done_as_it_comes():
+    step, updates = Captured(2), sums(2)
+    noise_in(step, updates)
+    noise = noise_in(step, updates, count=2, size=1)
+    assert ((noise > -1e-3) & (noise < 0.011)).all()
+    assert [int(update.steps) for update in updates] == [10, 10]
+
+
+@needs_gpu
+def test_with_fewer_updates_the_rest_is_recorded_anew_and_goes_on():
+    step, updates = Captured(2), sums(3)
+    noise_in(step, updates, count=WATCHED + 2)
+    first = step.graph
+    left = [updates[0], updates[2]]
+    noise = noise_in(step, left, count=4)
+    assert step.graph is not first
+    assert ((noise > -1e-3) & (noise < 0.011)).all()
+    assert [int(update.steps) for update in updates] == [WATCHED + 6, WATCHED + 2, WATCHED + 6]

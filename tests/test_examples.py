@@ -76,3 +76,13 @@ def test_trades_draws_three_pictures_and_says_what_they_show(run, tmp_path):
     assert float(doses.split()[4].replace(",", "")) > 1000
     for name in ("bids", "orders", "doses"):
         assert (tmp_path / "out" / f"{name}.png").stat().st_size > 10_000
+
+
+def test_which_method_advises_one_that_beats_the_constant(run):
+    _, _, _, *table, _, advice, orders = run("which_method").splitlines()
+    costs = {re.split(r"  +", line)[0]: numbers(line)[0] for line in table}
+    assert len(costs) == 7
+    advised = advice.removeprefix("Use ").split(": ")[0]
+    assert costs[advised] < 0.85 * costs["constant"]
+    assert list(costs.values()) == sorted(costs.values())
+    assert len(numbers(orders)) == 7

@@ -116,6 +116,72 @@ def test_the_gradient_of_pieces_is_a_finite_difference():
     assert torch.autograd.gradcheck(g, leaves)
 
 
+def test_the_gradient_of_the_gradient_of_pieces_is_that_of_the_whole():
+    s, a = scenarios(B=2, S=5), draw(2, 3, 3)
+
+    def second(memory):
+        leaves = [v.clone().requires_grad_() for v in (s.weights, s.values, a)]
+        g = ExpectedCost(Task(cost, BOX), Scenarios(*leaves[:2]), memory)
+        value = g(leaves[2])
+        first = torch.autograd.grad(
+            (draw(*value.shape, seed=9) * value).sum(), leaves, create_graph=True
+        )
+        return torch.autograd.grad(sum(v.square().sum() for v in first), leaves)
+
+    for one, other in zip(second(2**27), second(200), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("memory", [2**27, 200], ids=["whole", "in pieces"])
+def test_a_cost_may_learn_too(memory):
+    s, a = scenarios(B=2, S=5), draw(2, 3, 3)
+    price = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    y = s.values.clone().requires_grad_()
+
+    def f(y, a):
+        return price**2 * (y - a).square().sum(-1)
+
+    g = ExpectedCost(Task(f, BOX), Scenarios(s.weights, y), memory)(a)
+    to_price, to_y = torch.autograd.grad(g.sum(), [price, y])
+    far = (y.detach().unsqueeze(1) - a.unsqueeze(2)).square().sum(-1)
+    exact = 4 * (s.weights[:, None] * far).sum()
+    torch.testing.assert_close(to_price, exact)
+    assert (to_y != 0).all()
+
+
+@pytest.mark.parametrize("memory", [2**27, 200], ids=["whole", "in pieces"])
+def test_a_cost_that_does_not_look_at_y_has_no_gradient_to_it(memory):
+    s, a = scenarios(B=2, S=5), draw(2, 3, 3)
+    w, y = s.weights.clone().requires_grad_(), s.values.clone().requires_grad_()
+    g = ExpectedCost(
+        Task(lambda y, a: (a + 0 * y.detach()).square().sum(-1), BOX), Scenarios(w, y)
+    )
+    g = ExpectedCost(g.task, g.scenarios, memory)(a)
+    to_w, to_y = torch.autograd.grad(g.sum(), [w, y], allow_unused=True)
+    torch.testing.assert_close(to_w, a.square().sum((1, 2))[:, None].expand(-1, 5))
+    assert to_y is None or not to_y.any()
+
+
+def test_a_gradient_takes_no_more_memory_for_a_larger_batch():
+    """Beyond weights, values and their gradients: the most that f holds at once is the same."""
+
+    def held(B):
+        f = Recorder()
+        w = torch.rand(B, 200).requires_grad_()
+        y = torch.rand(B, 200, 2).requires_grad_()
+        g = ExpectedCost(SeparableTask(f, Box(0.0, 1.0, dim=2)), Scenarios(w, y), 2**17)
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda t: kept.append(t.numel()) or t, lambda t: t
+        ):
+            value = g.terms(torch.rand(1, 8, 2))
+        value.sum().backward()
+        assert sum(kept) <= w.numel() + y.numel() + 16
+        return f.most
+
+    assert held(256) == held(32) <= 2**17 / 4
+
+
 class Recorder:
     """A cost that remembers the most it was asked for at once."""
 

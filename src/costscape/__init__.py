@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from costscape import checks, data, distributed, experiments, models, sets, solvers, tasks
+    from costscape.comparing import Comparison, compare, default_methods
     from costscape.evaluation import Evaluation, evaluate
     from costscape.methods import (
         CME,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         LODL,
         SOEBM,
         Constant,
+        Costs,
         DirectedQuadratic,
         DirectedWeightedMSE,
         KernelSmoother,
@@ -36,13 +38,23 @@ if TYPE_CHECKING:
         Quadratic,
         RandomForest,
         ScenarioMethod,
+        Slopes,
         SurfaceMethod,
         TaskMet,
         TwoStage,
         WeightedMSE,
         load,
     )
-    from costscape.models import LSTM, MLP, Absolute, Anchored, Mixture, Point, WindowLevels
+    from costscape.models import (
+        LSTM,
+        MLP,
+        Absolute,
+        Anchored,
+        LocationScale,
+        Mixture,
+        Point,
+        WindowLevels,
+    )
     from costscape.scenarios import ExpectedCost, Scenarios
     from costscape.sets import (
         BallWalk,
@@ -73,13 +85,15 @@ if TYPE_CHECKING:
 # torch takes two seconds to import: names are found when first used, so that `costscape --help`
 # answers at once
 _ROOMS = {
+    "comparing": ("Comparison", "compare", "default_methods"),
     "evaluation": ("Evaluation", "evaluate"),
     "methods": ("CME", "DF2", "DFL", "EGL", "LANCER", "LODL", "SOEBM", "Constant",
-                "DirectedQuadratic", "DirectedWeightedMSE", "KernelSmoother", "Langevin",
+                "Costs", "DirectedQuadratic", "DirectedWeightedMSE", "KernelSmoother", "Langevin",
                 "LossNetwork", "Method", "NearestNeighbours", "PlainNetwork", "PolicyNet",
-                "Quadratic", "RandomForest", "ScenarioMethod", "SurfaceMethod", "TaskMet",
-                "TwoStage", "WeightedMSE", "load"),
-    "models": ("LSTM", "MLP", "Absolute", "Anchored", "Mixture", "Point", "WindowLevels"),
+                "Quadratic", "RandomForest", "ScenarioMethod", "Slopes", "SurfaceMethod",
+                "TaskMet", "TwoStage", "WeightedMSE", "load"),
+    "models": ("LSTM", "MLP", "Absolute", "Anchored", "LocationScale", "Mixture", "Point",
+               "WindowLevels"),
     "scenarios": ("ExpectedCost", "Scenarios"),
     "sets": ("BallWalk", "Box", "Budget", "ConstraintSet", "Finite", "HitAndRun", "OuterBox",
              "Polytope", "Simplex"),
@@ -121,9 +135,11 @@ __all__ = [
     "BallWalk",
     "Box",
     "Budget",
+    "Comparison",
     "Constant",
     "ConstraintSet",
     "Convex",
+    "Costs",
     "CvxpyLayer",
     "DirectedQuadratic",
     "DirectedWeightedMSE",
@@ -137,6 +153,7 @@ __all__ = [
     "KernelSmoother",
     "Langevin",
     "Layer",
+    "LocationScale",
     "LossNetwork",
     "Method",
     "MirrorDescent",
@@ -155,6 +172,7 @@ __all__ = [
     "Separable",
     "SeparableTask",
     "Simplex",
+    "Slopes",
     "Solver",
     "SurfaceMethod",
     "Task",
@@ -164,7 +182,9 @@ __all__ = [
     "WeightedMSE",
     "WindowLevels",
     "checks",
+    "compare",
     "data",
+    "default_methods",
     "distributed",
     "evaluate",
     "experiments",

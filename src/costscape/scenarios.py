@@ -10,10 +10,11 @@ whichever model made the weights, and one set of solvers serves them all.
 Shapes: B contexts x, J actions each, S scenarios, d decision variables.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int64
@@ -27,6 +28,7 @@ Function = Callable[[Tensor, Tensor], Tensor]
 # bytes one evaluation of f may take before it is split
 CACHE = 2**20  # on a CPU, where larger temporaries cost four times as much for each number
 GRADIENT = 2**27  # on a CPU with gradients, which a split computes twice
+PART = 2**24  # of such a split
 GPU = 2**31
 
 EVALUATE = 50  # multiplications in a matrix product that take as long as one evaluation of f
@@ -85,10 +87,10 @@ class Scenarios:
             needed, stay = None, most
         if 2 * stay > w.shape[1]:
             return self
-        w = w.where(heavy, 0.0)
         if needed is not None:
-            return Scenarios(w[:, needed], y[:, needed])
-        w, k = w.topk(most, 1)
+            few = w[:, needed].where(heavy[:, needed], 0.0)
+            return Scenarios(few, y[:, needed])
+        w, k = w.where(heavy, 0.0).topk(most, 1)
         rows = torch.arange(len(k), device=k.device)[:, None]
         return Scenarios(w, y[0][k] if self.shared else y[rows, k])
 
@@ -99,7 +101,7 @@ def _light(w: Tensor, eps: float) -> Tensor:
     Bisection takes four looks at the weights, where sorting them would take as long as the rest.
     """
     most = []
-    for part in w.split(max(1, CACHE // w.shape[1])):
+    for part in w.split(max(1, CACHE // (w.element_size() * w.shape[1]))):
         tau = torch.full_like(part[:, :1], eps / w.shape[1])
         for power in (8, 4, 2, 1):
             more = tau * 2**power
@@ -149,7 +151,8 @@ class ExpectedCost:
     Actions (1, J, d) are shared by all x; with shared values too, f is evaluated J x S times, not
     B x J x S times, and g is one matrix product. Where one evaluation of f would take more than
     ``memory`` bytes (None: 1 MiB on a CPU, 128 MiB with gradients, 2 GiB on a GPU) it is split
-    along S, J or B, and gradients recompute each part.
+    along S, J or B, and gradients recompute each part. On a CPU what a gradient takes does not
+    grow with B then, beyond weights, values and their gradients.
     """
 
     task: Task
@@ -194,6 +197,10 @@ class ExpectedCost:
         most = max(1, (self.memory or _bound(a)) // width)
         if _evaluations(a, y) <= most:
             return _weighted(f, a, w, y)
+        graded = torch.is_grad_enabled() and any(v.requires_grad for v in (a, w, y))
+        if graded and a.device.type == "cpu" and not _learns(f, a, y):
+            part = most if self.task.width else min(most, max(1, PART // width))
+            return _Recomputed.apply(f, part, a, w, y)  # type: ignore[no-any-return,no-untyped-call]
         return _split(f, a, w, y, most)
 
 
@@ -230,6 +237,91 @@ def _split(f: Function, a: Tensor, w: Tensor, y: Tensor, most: int) -> Tensor:
         for i in (slice(0, h), slice(h, None))
     ]
     return torch.cat(parts)
+
+
+def _learns(f: Function, a: Tensor, y: Tensor) -> bool:
+    """Whether f itself holds something that gradients go to."""
+    with torch.enable_grad():
+        return f(y[:1, None, :1].detach(), a[:1, :1, None].detach()).requires_grad
+
+
+class _Recomputed(torch.autograd.Function):
+    """_weighted by parts that fit in the cache, each computed again on the way back.
+
+    Nothing is kept but the arguments, and the gradients are written where they belong: memory
+    does not grow with the number of parts.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, f: Function, most: int, a: Tensor, w: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(a, w, y)
+        ctx.f, ctx.most = f, most
+        out: Tensor | None = None
+        for i, j, s in _parts(a, y, most):
+            part = _weighted(f, _at(a, i, j), _at(w, i, s), _at(y, i, s))
+            if out is None:
+                rows = max(len(w), len(a), len(y))
+                out = part.new_zeros(rows, a.shape[1], *part.shape[2:])
+            out[i, j] += part
+        assert out is not None
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, needed = ctx.saved_tensors, ctx.needs_input_grad[2:]
+        a, w, y = inputs
+        if torch.is_grad_enabled():  # a gradient of the gradient will be asked for
+            out = _split(ctx.f, a, w, y, ctx.most)
+            return None, None, *_pulled(out, inputs, needed, grad, create_graph=True)
+        whole = [torch.zeros_like(v) if n else None for v, n in zip(inputs, needed, strict=True)]
+        for i, j, s in _parts(a, y, ctx.most):
+            at = (i, j), (i, s), (i, s)
+            args = [_at(v, *k).detach() for v, k in zip(inputs, at, strict=True)]
+            with torch.enable_grad():
+                for v, n in zip(args, needed, strict=True):
+                    v.requires_grad_(n)
+                out = _weighted(ctx.f, *args)
+            for total, k, part in zip(
+                whole, at, _pulled(out, args, needed, grad[i, j]), strict=True
+            ):
+                if total is not None and part is not None:
+                    _at(total, *k).add_(part)
+        return None, None, *whole
+
+
+def _pulled(
+    out: Tensor,
+    inputs: Sequence[Tensor],
+    needed: Sequence[bool],
+    grad: Tensor,
+    create_graph: bool = False,
+) -> list[Tensor | None]:
+    """The gradient of each input that needs one; None where out does not depend on it."""
+    if not out.requires_grad:
+        return [None] * len(inputs)
+    some = [v for v, n in zip(inputs, needed, strict=True) if n]
+    found = iter(
+        torch.autograd.grad(out, some, grad, create_graph=create_graph, allow_unused=True)
+    )
+    return [next(found) if n else None for n in needed]
+
+
+def _at(v: Tensor, i: slice, j: slice) -> Tensor:
+    """Some rows and columns; what all rows share stays."""
+    return v[:, j] if len(v) == 1 else v[i, j]
+
+
+def _parts(a: Tensor, y: Tensor, most: int) -> Iterator[tuple[slice, slice, slice]]:
+    """B, J and S cut so that f is evaluated at most ``most`` times at once: B first, S last."""
+    b, j, s = max(len(a), len(y)), a.shape[1], y.shape[1]
+    s_part = min(s, most)
+    j_part = min(j, max(1, most // s_part))
+    rows = [slice(None)] if b == 1 else _slices(b, max(1, most // (s_part * j_part)))
+    return product(rows, _slices(j, j_part), _slices(s, s_part))
+
+
+def _slices(n: int, part: int) -> list[slice]:
+    return [slice(i, min(n, i + part)) for i in range(0, n, part)]
 
 
 def _weighted(f: Function, a: Tensor, w: Tensor, y: Tensor) -> Tensor:

@@ -1,24 +1,35 @@
 """The one training loop: batches, moving average, early stopping, checkpoints, resume."""
 
-import warnings
-from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, cos, pi
 from pathlib import Path
 from random import Random
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import nn
 
 from costscape import distributed
-from costscape.captured import Captured, Update
+from costscape.captured import Captured, one_by_one
 from costscape.checkpoint import Checkpoint
 from costscape.data import Dataset
 from costscape.progress import progress
+from costscape.steps import Loss, compiled, get_rng, set_rng
+from costscape.underway import Fit, History, Score, Underway, copy_of
 
-Loss = Callable[[Dataset, Generator], Tensor]
-Score = Callable[[nn.Module], float]
+__all__ = [
+    "RATE",
+    "Fit",
+    "History",
+    "Loss",
+    "Score",
+    "Training",
+    "check_ema",
+    "copy_of",
+    "fit_network",
+    "fit_networks",
+]
+
 RATE = 1e-3  # of Adam, where neither the user nor the method says otherwise; the paper's
 
 
@@ -33,7 +44,8 @@ class Training:
     file written after every epoch; a fit that finds it goes on from there and ends with the same
     bits as an unbroken one. ``device`` None takes a GPU where there is one. ``compile`` runs the
     loss through torch.compile, which pays on long fits, and goes on without if that fails.
-    ``record`` replays a step on a GPU as one CUDA graph, where the loss allows it.
+    ``record`` replays a step on a GPU as one CUDA graph, where the loss allows it; networks that
+    are fitted together then share the graph.
     Under torchrun ``batch_size`` is that of all processes together.
     """
 
@@ -65,28 +77,6 @@ class Training:
         return distributed.own_device(named)
 
 
-@dataclass
-class History:
-    """Per epoch the mean training loss and, where there is one, the validation score."""
-
-    losses: list[float] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    best_epoch: int = -1
-    best: float = float("inf")
-
-    def improved(self, epoch: int, epochs: int, smooth: int) -> bool:
-        """Whether this epoch is the one to keep; without scores the latest always is."""
-        if not self.scores:
-            self.best_epoch = epoch
-            return True
-        last = self.scores[-smooth:]
-        value = sum(last) / len(last)
-        if value < self.best and len(last) == min(smooth, epochs):
-            self.best, self.best_epoch = value, epoch
-            return True
-        return False
-
-
 def fit_network(
     model: nn.Module,
     loss: Loss,
@@ -108,96 +98,46 @@ def fit_network(
     Under torchrun each process computes the loss on its rows of every batch, and all take the
     same steps. The first one's score counts, and it alone writes the checkpoint.
     """
-    distributed.check_same_rows(data.x, data.y)
-    distributed.copy_first([*model.parameters(), *model.buffers()])
-    device = next(model.parameters()).device
-    lr = training.lr or RATE
-    rate: float | Tensor = lr
-    fast = device.type == "cuda" and distributed.size() == 1
-    fast = fast and training.record and not training.compile
-    if fast:
-        rate = torch.tensor(lr, device=device)  # a recorded step reads it anew
-    optimiser = torch.optim.Adam(
-        model.parameters(),
-        lr=rate,
-        weight_decay=training.weight_decay,
-        capturable=fast,
-        fused=True,
-    )
-    shuffle, draw = Generator().manual_seed(seed), Generator(device).manual_seed(seed)
-    average = _twin(model) if ema else model
-    history, first = History(), 0
-    best = copy_of(average)
-    step = _compiled(loss) if training.compile else loss
-    settings = replace(
-        training, checkpoint=None, device=None, compile=False, record=True, progress=False
-    )
-    if not training.decay:
-        settings = replace(settings, epochs=1)  # a longer fit at a constant rate begins the same
-    leads = distributed.is_first()
-    path = training.checkpoint if leads else None
-    update: Update = _Update(step, draw, model, average, optimiser, follows=ema is not None)
-    if fast:
-        update = Captured(update, training.batch_size, draw)
-    keeper = Checkpoint(path, repr((settings, seed, ema, recipe)), data, model)
-    ready = min(training.smooth, training.epochs) - 1  # no epoch before it can be kept
-    devices = [device] if device.type == "cuda" else []
-    with (
-        torch.random.fork_rng(devices),
-        progress(title, training.epochs, training.progress and leads) as show,
-    ):
-        torch.manual_seed(seed)  # dropout and input noise draw from here, inside the fork
-        if saved := distributed.state_of_first(keeper.load()):
-            model.load_state_dict(saved["model"])
-            average.load_state_dict(saved["average"])
-            optimiser.load_state_dict(saved["optimiser"])
-            _set_rate(optimiser, rate)
-            shuffle.set_state(saved["shuffle"])
-            draw.set_state(saved["draw"])
-            _set_rng(device, saved["rng"])
-            history, first, best = History(**saved["history"]), saved["epoch"] + 1, saved["best"]
-        for epoch in range(first, training.epochs):
-            if score and epoch - max(history.best_epoch, ready) > training.patience:
-                break
-            if training.decay:
-                now = lr * (1 + cos(pi * epoch / training.epochs)) / 2
-                rate = rate.fill_(now) if isinstance(rate, Tensor) else now
-                _set_rate(optimiser, rate)
-            if not leads:
-                torch.manual_seed(_own_seed(seed, epoch))
-            model.train()
-            total = torch.zeros((), device=device)
-            for i, batch in enumerate(data.batches(training.batch_size, shuffle)):
-                # a young average follows faster, or a short fit would stay at its start
-                age = epoch * ceil(len(data) / training.batch_size) + i
-                share = 1 - min(ema, (1 + age) / (10 + age)) if ema else 0.0
-                total += update(batch, share) * len(batch)
-            history.losses.append(_finite(total.item() / len(data), epoch))
-            distributed.copy_first([*model.buffers(), *average.buffers()])
-            average.eval()
-            turn = score is None or _reads(epoch, training)
-            if score is not None:
-                history.scores.append(history.scores[-1] if not turn else _read(score, average))
-            if turn and history.improved(epoch, training.epochs, training.smooth):
-                best.update(copy_of(average))
-            keeper.save(
-                model=model.state_dict(),
-                average=average.state_dict(),
-                optimiser=optimiser.state_dict(),
-                shuffle=shuffle.get_state(),
-                draw=draw.get_state(),
-                rng=_get_rng(device),
-                history=vars(history),
-                epoch=epoch,
-                best=best,
-            )
-            note = f"loss {history.losses[-1]:.4g}"
-            show(
-                epoch + 1, note + (f"  validation cost {history.scores[-1]:.5g}" if score else "")
-            )
-    model.load_state_dict(best)
-    model.eval()
-    return history
+    fit = Fit(model, loss, seed, score, ema, title, recipe)
+    return _in_step([fit], data, training)[0]
+
+
+def fit_networks(
+    fits: Sequence[Fit],
+    data: Dataset,
+    training: Training,
+    alone: Callable[..., History] = fit_network,
+) -> list[History]:
+    """Fit several networks to the same data, each with its own batches, actions and best epoch.
+
+    Where steps are recorded, on a GPU, all advance together: the GPU overlaps their steps, so
+    that several take little longer than one. They then share one stream of dropout, seeded by the
+    first, and one checkpoint. Elsewhere ``alone`` fits one after the other, each with a checkpoint
+    of its own name.
+    """
+    names = [fit.name for fit in fits]
+    if training.checkpoint is not None and len(set(names)) < len(names):
+        raise ValueError(
+            f"Networks fitted with a checkpoint need names of their own, but got {names}. Pass "
+            f"another name to each Fit."
+        )
+    if len(fits) > 1 and all(_records(fit.model, training) for fit in fits):
+        group = f"{names[0]}-and-{len(fits) - 1}-more"
+        return _in_step(fits, data, _with_file(training, group))
+    return [
+        alone(
+            fit.model,
+            fit.loss,
+            data,
+            _with_file(training, fit.name),
+            seed=fit.seed,
+            score=fit.score,
+            ema=fit.ema,
+            title=fit.title,
+            recipe=fit.recipe,
+        )
+        for fit in fits
+    ]
 
 
 def check_ema(owner: str, ema: float | None) -> None:
@@ -207,43 +147,113 @@ def check_ema(owner: str, ema: float | None) -> None:
         )
 
 
-@dataclass
-class _Update:
-    """One step of the optimiser; then the average follows by a share of the way."""
+def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[History]:
+    """All fits together, epoch by epoch and step by step, until the last has stopped."""
+    distributed.check_same_rows(data.x, data.y)
+    fast = all(_records(fit.model, training) for fit in fits)
+    runs = [_start(fit, data, training, fast) for fit in fits]
+    device = next(fits[0].model.parameters()).device
+    advance = Captured(training.batch_size) if fast else one_by_one
+    leads = distributed.is_first()
+    keeper = _keeper(fits, data, training)
+    epochs, first = training.epochs, 0
+    steps = ceil(len(data) / training.batch_size)
+    with (
+        torch.random.fork_rng([device] if device.type == "cuda" else []),
+        progress(_title(fits), epochs, training.progress and leads) as show,
+    ):
+        torch.manual_seed(fits[0].seed)  # dropout and input noise draw from here, in the fork
+        if saved := distributed.state_of_first(keeper.load()):
+            for run, state in zip(runs, saved.get("fits", [saved]), strict=True):
+                run.load(state)
+            set_rng(device, saved["rng"])
+            first = saved["epoch"] + 1
+        for epoch in range(first, epochs):
+            going = [run for run in runs if not _waited_enough(run, epoch, training)]
+            if not going:
+                break
+            if not leads:
+                torch.manual_seed(_own_seed(fits[0].seed, epoch))
+            for run in going:
+                run.fit.model.train()
+                if training.decay:
+                    run.set_rate((1 + cos(pi * epoch / epochs)) / 2)
+            updates = [run.step for run in going]
+            orders = torch.stack([torch.randperm(len(data), generator=r.shuffle) for r in going])
+            total = torch.zeros(len(going), device=device)
+            batches = orders.to(data.x.device).split(training.batch_size, 1)
+            for age, rows in enumerate(batches, epoch * steps):
+                total += advance(updates, rows, [r.share(age) for r in going]) * rows.shape[1]
+            for run, loss in zip(going, total.tolist(), strict=True):
+                _close(run, epoch, loss / len(data), training)
+            states = [run.state() for run in runs]
+            kept = states[0] if len(states) == 1 else {"fits": states}
+            keeper.save(rng=get_rng(device), epoch=epoch, **kept)
+            show(epoch + 1, _note(going))
+    return [run.end() for run in runs]
 
-    loss: Loss
-    rng: Generator
-    model: nn.Module
-    average: nn.Module
-    optimiser: torch.optim.Optimizer
-    follows: bool
 
-    def __call__(self, batch: Dataset, share: float | Tensor) -> Tensor:
-        self.optimiser.zero_grad(set_to_none=True)
-        value = _backward(self.loss, batch, self.rng, self.model)
-        self.optimiser.step()
-        if self.follows:
-            _follow(self.average, self.model, share)
-        return value
+def _start(fit: Fit, data: Dataset, training: Training, fast: bool) -> Underway:
+    loss = compiled(fit.loss) if training.compile else fit.loss
+    return Underway(fit, loss, data, training.lr or RATE, training.weight_decay, fast)
 
 
-def _backward(loss: Loss, batch: Dataset, rng: Generator, model: nn.Module) -> Tensor:
-    """The loss on the batch, its gradient left in the model; each process takes its own rows."""
-    if distributed.size() == 1:
-        value = loss(batch, rng)
-        value.backward()
-        return value.detach()
-    with distributed.share(len(batch)) as share:
-        value = loss(batch[share.own], rng)
-        if share.weight > 0:
-            (share.weight * value).backward()
-            value = share.weight * value.detach()
-        else:
-            value = torch.zeros_like(value)
-    distributed.add_up_gradients(list(model.parameters()), value)
-    if not share.even:
-        distributed.copy_generator(rng)  # a loss may have drawn more where it saw more rows
-    return value
+def _close(run: Underway, epoch: int, loss: float, training: Training) -> None:
+    """The end of an epoch: read the score, and keep the weights where they are the best."""
+    history, model = run.history, run.fit.model
+    history.losses.append(_finite(loss, epoch))
+    distributed.copy_first([*model.buffers(), *run.average.buffers()])
+    run.average.eval()
+    turn = run.fit.score is None or _reads(epoch, training)
+    if run.fit.score is not None:
+        history.scores.append(run.read() if turn else history.scores[-1])
+    if turn and history.improved(epoch, training.epochs, training.smooth):
+        run.keep()
+
+
+def _waited_enough(run: Underway, epoch: int, training: Training) -> bool:
+    ready = min(training.smooth, training.epochs) - 1  # no epoch before it can be kept
+    waited = epoch - max(run.history.best_epoch, ready)
+    return run.fit.score is not None and waited > training.patience
+
+
+def _records(model: nn.Module, training: Training) -> bool:
+    """Whether steps are recorded: on a GPU, by one process, where the user does not object."""
+    on_gpu = next(model.parameters()).device.type == "cuda"
+    return on_gpu and distributed.size() == 1 and training.record and not training.compile
+
+
+def _keeper(fits: Sequence[Fit], data: Dataset, training: Training) -> Checkpoint:
+    path = training.checkpoint if distributed.is_first() else None
+    settings = replace(
+        training, checkpoint=None, device=None, compile=False, record=True, progress=False
+    )
+    if not training.decay:
+        settings = replace(settings, epochs=1)  # a longer fit at a constant rate begins the same
+    marks = [(settings, fit.seed, fit.ema, fit.recipe) for fit in fits]
+    if len(fits) == 1:
+        return Checkpoint(path, repr(marks[0]), data, fits[0].model)
+    return Checkpoint(path, repr(marks), data, nn.ModuleList([fit.model for fit in fits]))
+
+
+def _with_file(training: Training, name: str) -> Training:
+    path = training.checkpoint
+    if path is None or not name:
+        return training
+    return replace(training, checkpoint=f"{path}.{name}")
+
+
+def _title(fits: Sequence[Fit]) -> str:
+    others = len(fits) - 1
+    return fits[0].title + (f" and {others} more" if others else "")
+
+
+def _note(going: Sequence[Underway]) -> str:
+    """The mean loss and the mean score of the networks that still learn."""
+    loss = sum(run.history.losses[-1] for run in going) / len(going)
+    scores = [run.history.scores[-1] for run in going if run.fit.score is not None]
+    note = f"loss {loss:.4g}"
+    return note + (f"  validation cost {sum(scores) / len(scores):.5g}" if scores else "")
 
 
 def _own_seed(seed: int, epoch: int) -> int:
@@ -257,33 +267,6 @@ def _reads(epoch: int, training: Training) -> bool:
     return epoch == 0 or last or (epoch + 1) % training.score_every == 0
 
 
-@torch.no_grad()
-def _read(score: Score, average: nn.Module) -> float:
-    return distributed.number_of_first(float(score(average)))
-
-
-def _twin(model: nn.Module) -> nn.Module:
-    """A copy; cuDNN wants the weights of an LSTM in one piece, which copying breaks."""
-    twin = deepcopy(model)
-    for part in twin.modules():
-        if isinstance(part, nn.RNNBase):
-            part.flatten_parameters()
-    return twin
-
-
-def _set_rate(optimiser: torch.optim.Optimizer, rate: float | Tensor) -> None:
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-
-
-@torch.no_grad()
-def _follow(average: nn.Module, model: nn.Module, share: float | Tensor) -> None:
-    for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
-        slow.lerp_(fast, share)
-    for held, new in zip(average.buffers(), model.buffers(), strict=True):
-        held.copy_(new)
-
-
 def _finite(loss: float, epoch: int) -> float:
     if loss != loss or loss in (float("inf"), -float("inf")):
         raise RuntimeError(
@@ -292,39 +275,3 @@ def _finite(loss: float, epoch: int) -> float:
             f"whole feasible set."
         )
     return loss
-
-
-def copy_of(model: nn.Module) -> dict[str, Tensor]:
-    return {name: value.clone() for name, value in model.state_dict().items()}
-
-
-def _get_rng(device: torch.device) -> Tensor:
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
-def _set_rng(device: torch.device, state: Tensor) -> None:
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state, device)
-    else:
-        torch.set_rng_state(state)
-
-
-def _compiled(loss: Loss) -> Loss:
-    """torch.compile(loss), or loss itself from the first call that cannot be compiled."""
-    fast: Loss | None = None
-
-    def step(batch: Dataset, rng: Generator) -> Tensor:
-        nonlocal fast
-        state = rng.get_state()
-        try:
-            fast = fast or torch.compile(loss, dynamic=True)
-            return fast(batch, rng)
-        except Exception as error:
-            if fast is loss:
-                raise
-            warnings.warn(f"torch.compile failed, going on without it: {error}", stacklevel=2)
-            fast = loss
-            rng.set_state(state)
-            return loss(batch, rng)
-
-    return step

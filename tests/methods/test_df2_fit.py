@@ -15,7 +15,9 @@ from costscape import (
     Box,
     Budget,
     Constant,
+    Costs,
     Finite,
+    LocationScale,
     MirrorDescent,
     Polytope,
     ProjectedAdam,
@@ -31,7 +33,9 @@ from costscape import (
 # ---- what is learned
 
 
-@pytest.mark.parametrize("form", [Absolute(), Anchored()], ids=["absolute", "anchored"])
+@pytest.mark.parametrize(
+    "form", [Absolute(), Anchored(), LocationScale()], ids=["absolute", "anchored", "location"]
+)
 def test_df2_learns_the_quantile_and_beats_the_best_constant(newsvendor, demand, form):
     # y = 1 + x_0 + u, so the best stock is 1.75 + x_0, whatever x_1
     task = newsvendor()
@@ -44,6 +48,30 @@ def test_df2_learns_the_quantile_and_beats_the_best_constant(newsvendor, demand,
     best = float(task.cost(then, 1.75 + new[:, :1]).mean())
     constant = evaluate(Constant(task).fit(x, y), new, then).cost
     assert evaluate(model, new, then).cost < best + 0.25 * (constant - best)
+
+
+def test_a_location_and_a_scale_are_learned_where_x_moves_and_spreads_y(newsvendor):
+    # y = 1 + x_0 + (0.2 + x_1) u, so the best stock is 1 + x_0 + 0.75 (0.2 + x_1)
+    task = newsvendor()
+
+    def made(n, seed):
+        rng = torch.Generator().manual_seed(seed)
+        x = torch.rand(n, 2, generator=rng)
+        return x, 1 + x[:, :1] + (0.2 + x[:, 1:]) * torch.rand(n, 1, generator=rng)
+
+    (x, y), (new, then) = made(600, 0), made(400, 1)
+    best = 1 + new[:, :1] + 0.75 * (0.2 + new[:, 1:])
+    told = Training(epochs=20, lr=5e-3, progress=False)
+    common = {"outcomes": LocationScale(), "points": 60, "members": 1, "ema": 0.98}
+    model = DF2(task, training=told, **common).fit(x, y)
+    least = float(task.cost(then, best).mean())
+    constant = evaluate(Constant(task).fit(x, y), new, then).cost
+    assert evaluate(model, new, then).cost < least + 0.1 * (constant - least)
+    assert float((model.decide(new) - best).abs().mean()) < 0.07
+    # r(x) grows with x_1 as the truth does: 0.3 and 1.1 wide at the ends
+    ends = torch.tensor([[0.5, 0.1], [0.5, 0.9]])
+    narrow, wide = model.scenarios(ends).values[..., 0].std(1).tolist()
+    assert 2.2 < wide / narrow < 5.0
 
 
 def test_df2_learns_the_papers_way_too(newsvendor, demand):
@@ -74,7 +102,11 @@ SETS = {
 
 
 @pytest.mark.parametrize("kind", SETS)
-@pytest.mark.parametrize("form", [Absolute(), Anchored(epochs=1)], ids=["absolute", "anchored"])
+@pytest.mark.parametrize(
+    "form",
+    [Absolute(), Anchored(epochs=1), LocationScale()],
+    ids=["absolute", "anchored", "location"],
+)
 def test_on_every_set_decisions_are_feasible_and_their_costs_as_told(tiny, demand, kind, form):
     task = Task(joint, SETS[kind]())
     x, y = demand(50, dim=3)
@@ -125,7 +157,16 @@ def test_outcomes_need_not_have_the_shape_of_actions(tiny, demand):
 # ---- precision
 
 
-@pytest.mark.parametrize("form", [Absolute(), WindowLevels(Anchored(epochs=1))])
+@pytest.mark.parametrize(
+    "form",
+    [
+        Absolute(),
+        LocationScale(),
+        WindowLevels(Anchored(epochs=1)),
+        WindowLevels(LocationScale()),
+    ],
+    ids=["absolute", "location", "levels of anchored", "levels of location"],
+)
 def test_a_double_task_is_fitted_in_double_precision(newsvendor, demand, tiny, tmp_path, form):
     task = newsvendor().double()
     x, y = (v.double().numpy() for v in demand(60))
@@ -316,7 +357,7 @@ def other_cost(y, a):
     [
         {"task": SeparableTask(other_cost, Box(0.0, 4.0, dim=1), convex=True)},
         {"task": SeparableTask(lambda y, a: (y - a) ** 2, Box(0.0, 4.0, dim=1), convex=True)},
-        {"weighting": False},
+        {"target": Costs()},
         {"standardise": False},
         {"learn_values": False},
         {"ema": 0.9},

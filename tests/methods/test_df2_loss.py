@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from costscape import Absolute, Anchored
+from costscape import Absolute, Anchored, Costs
 from costscape.data import Dataset
 
 J = 5
@@ -52,7 +52,7 @@ def value_and_gradients(method, task, model, batch):
 def test_shared_actions_and_own_actions_agree_in_value_and_gradients_where_they_coincide(
     world, form, by_coordinate, weighting
 ):
-    method, task, model, batch = world(form, by_coordinate=by_coordinate, weighting=weighting)
+    method, task, model, batch = world(form, target=Costs(weighting, by_coordinate))
     sampling(task, task.feasible.sample(J, torch.Generator().manual_seed(0)))
     method.share_actions = True
     shared, slopes = value_and_gradients(method, task, model, batch)
@@ -84,7 +84,7 @@ def terms_by_hand(model, batch, actions):
 @pytest.mark.parametrize("by_coordinate", [True, False])
 @pytest.mark.parametrize("weighting", [True, False])
 def test_the_loss_is_the_formula_written_out(world, form, by_coordinate, weighting):
-    method, task, model, batch = world(form, by_coordinate=by_coordinate, weighting=weighting)
+    method, task, model, batch = world(form, target=Costs(weighting, by_coordinate))
     actions = task.feasible.sample(J, torch.Generator().manual_seed(1))
     sampling(task, actions)
     f, g = terms_by_hand(model, batch, actions)
@@ -114,7 +114,7 @@ def test_the_gradient_of_the_loss_is_that_of_finite_differences(world, form):
 
 
 def test_the_spread_has_a_floor_of_a_tenth_of_its_mean(world):
-    method, task, model, batch = world(by_coordinate=True)
+    method, task, model, batch = world(target=Costs())
     batch.y[:, 1] = 1.0  # no spread in this coordinate
     actions = task.feasible.sample(J, torch.Generator().manual_seed(1))
     sampling(task, actions)
@@ -129,7 +129,9 @@ def test_the_spread_has_a_floor_of_a_tenth_of_its_mean(world):
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("by_coordinate", [True, False])
 def test_a_batch_of_one_pair_has_no_spread_and_a_finite_loss(world, share, by_coordinate):
-    method, task, model, batch = world(by_coordinate=by_coordinate, share_actions=share)
+    method, task, model, batch = world(
+        target=Costs(by_coordinate=by_coordinate), share_actions=share
+    )
     loss, slopes = value_and_gradients(method, task, model, batch[:1])
     assert loss.item() < 10
     assert all(slope.isfinite().all() for slope in slopes.values())

@@ -18,13 +18,16 @@ from costscape import (
     Anchored,
     Box,
     Constant,
+    Costs,
     Finite,
+    LocationScale,
     Method,
     MirrorDescent,
     NearestNeighbours,
     ProjectedAdam,
     Separable,
     SeparableTask,
+    Slopes,
     Task,
     Training,
     WindowLevels,
@@ -38,7 +41,11 @@ DF2_SETTINGS = {
     "anchored, values learned": {"outcomes": Anchored(epochs=1)},
     "levels of anchored": {"outcomes": WindowLevels(Anchored(epochs=1))},
     "levels of absolute, fixed": {"outcomes": WindowLevels(Absolute()), "learn_values": False},
+    "location and scale, two members": {"outcomes": LocationScale(), "members": 2},
+    "location and scale, fixed": {"outcomes": LocationScale(), "learn_values": False},
+    "levels of location and scale": {"outcomes": WindowLevels(LocationScale())},
     "chosen": {"outcomes": None, "members": 2},
+    "costs": {"outcomes": Absolute(), "target": Costs(weighting=False)},
     "own units": {"outcomes": Absolute(), "standardise": False, "ema": None},
     "default encoder": {"outcomes": Absolute(), "encoder": None},
     "own grid": {"outcomes": Absolute(), "solver": Separable(grid=65)},
@@ -106,10 +113,15 @@ def test_one_number_a_row_comes_back_as_such(tiny, newsvendor, demand, tmp_path)
     assert torch.equal(a, model.decide(x))
 
 
-def test_a_sequence_model_comes_back(newsvendor, demand, tiny, tmp_path):
+@pytest.mark.parametrize(
+    "form",
+    [Anchored(epochs=1), LocationScale(), WindowLevels(LocationScale())],
+    ids=["anchored", "location", "levels of location"],
+)
+def test_a_sequence_model_comes_back(newsvendor, demand, tiny, tmp_path, form):
     _, y = demand(40)
     x = torch.rand(40, 5, 2)
-    told = {"encoder": partial(LSTM, 2, hidden=4), "outcomes": Anchored(epochs=1)}
+    told = {"encoder": partial(LSTM, 2, hidden=4), "outcomes": form}
     model = tiny(newsvendor(), {"epochs": 1}, **told).fit(x, y)
     model.save(tmp_path / "m")
     assert torch.equal(load(tmp_path / "m", newsvendor()).decide(x), model.decide(x))
@@ -221,6 +233,8 @@ def test_a_method_of_the_users_own_is_loaded_when_its_class_is_given(newsvendor,
         partial(MLP, 24, hidden=7, dropout=0.2),
         partial(LSTM, 3),
         *(Absolute(), Anchored(epochs=4), WindowLevels(Absolute())),
+        *(LocationScale(), WindowLevels(LocationScale())),
+        *(Slopes(), Costs(), Costs(weighting=False, by_coordinate=False)),
         *(Separable(grid=9), ProjectedAdam(lr=0.1), MirrorDescent(steps=3)),
         Training(epochs=3, checkpoint="x"),
     ],

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 from costscape.experiments.problems import Problem
@@ -25,6 +25,7 @@ from costscape.methods import (
     TwoStage,
 )
 from costscape.models import Mixture, Point
+from costscape.models.inputs import mean_level
 from costscape.solvers import Implicit
 from costscape.tasks import proportional
 from costscape.train import Training
@@ -168,8 +169,16 @@ FAMILIES: dict[str, Callable[[Problem, int, int], Method]] = {
 }
 
 
+LEVELS = "+levels"  # after a method's name: windows and outcomes in multiples of their level
+
+
 def method_of(name: str) -> Make:
-    """The maker of a named method; ``two-stage-gmm10`` is the family's with K = 10."""
+    """The maker of a named method; ``two-stage-gmm10`` is the family's with K = 10.
+
+    ``two-stage-gmm10+levels`` sees windows and outcomes as multiples of the window's mean.
+    """
+    if name.endswith(LEVELS):
+        return partial(_with_levels, method_of(name.removesuffix(LEVELS)), name)
     if name in METHODS:
         return partial(_made, METHODS[name])
     found = re.fullmatch(r"(.*-gmm)([1-9]\d*)", name)
@@ -181,6 +190,16 @@ def method_of(name: str) -> Make:
         f"There is no method named {name!r}. There are {', '.join(METHODS)}, and {families} with "
         f"K any whole number, such as two-stage-gmm10."
     )
+
+
+def _with_levels(make: Make, name: str, p: Problem, seed: int) -> Method:
+    method = make(p, seed)
+    if "level" not in {f.name for f in fields(method)}:  # type: ignore[arg-type]
+        raise ValueError(
+            f"There is no method named {name!r}: {type(method).__name__} has no setting level. "
+            f"Those that forecast have one, such as two-stage-gmm1{LEVELS}."
+        )
+    return replace(method, level=mean_level)  # type: ignore[type-var]
 
 
 def _made(make: Make, p: Problem, seed: int) -> Method:

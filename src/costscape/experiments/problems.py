@@ -1,6 +1,7 @@
 """The problems that have a name. To add one, add a function and a line."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -23,7 +24,7 @@ from costscape.data import (
 )
 from costscape.data.sources import VARIABLE
 from costscape.evaluation import Truth
-from costscape.models import DCRNN, LSTM, MLP, Absolute, Builder, edges_of
+from costscape.models import DCRNN, LSTM, MLP, Anchored, Builder, edges_of
 from costscape.solvers import FrankWolfe, Solver
 from costscape.tasks import (
     Epidemic,
@@ -117,9 +118,9 @@ def _bidding(data: Splits, source: str) -> Problem:
     )
 
 
-def one_item(seed: int = 0) -> Problem:
+def one_item(seed: int = 0, item: int = 1) -> Problem:
     """Stock of one item for days 7 to 13 ahead, from 14 days (the same for every seed)."""
-    found: Sales = _read(sales, os.environ.get(VARIABLE))
+    found: Sales = _read(partial(sales, item), os.environ.get(VARIABLE))
     return _stock(found.splits, found.source)
 
 
@@ -172,15 +173,20 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         network=network,
         solver=FrankWolfe(),
         score_every=5,
-        # other outcomes would simulate an epidemic of its own for each x
-        df2={"outcomes": Absolute(), "points": 100, "members": 1},
+        # each x has epidemics of its own, 64 x 16 x 8 of them a step
+        df2={"outcomes": Anchored(), "points": 8, "actions": 16, "members": 1},
     )
 
 
-@lru_cache(maxsize=4)
 def _read(load: Callable[[], Any], folder: str | None) -> Any:
     """What ``load`` finds, read once for all seeds; ``folder`` is where it looks."""
-    return load()
+    made = load if isinstance(load, partial) else partial(load)
+    return _read_once(made.func, made.args, folder)
+
+
+@lru_cache(maxsize=4)
+def _read_once(load: Callable[..., Any], given: tuple[Any, ...], folder: str | None) -> Any:
+    return load(*given)
 
 
 PROBLEMS: dict[str, Callable[[int], Problem]] = {
@@ -193,3 +199,19 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "vaccine": one_week,
     "vaccine-wave": eight_weeks,
 }
+# a name ends in any whole number, the item of store 1
+PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {"inventory-item": one_item}
+
+
+def problem_named(name: str) -> Callable[[int], Problem]:
+    """The maker of a named problem; ``inventory-item8`` is the family's with item 8."""
+    if name in PROBLEMS:
+        return PROBLEMS[name]
+    found = re.fullmatch(r"(.*?)([1-9]\d*)", name)
+    if found and found[1] in PROBLEM_FAMILIES:
+        family, number = PROBLEM_FAMILIES[found[1]], int(found[2])
+        return lambda seed: family(seed, number)
+    raise ValueError(
+        f"There is no problem named {name!r}. There are {', '.join(sorted(PROBLEMS))}, and "
+        f"inventory-itemN with N the number of an item, such as inventory-item8."
+    )

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 from costscape.data import Splits
 from costscape.experiments.catalog import method_of
-from costscape.experiments.problems import PROBLEMS, Problem
+from costscape.experiments.problems import Problem, problem_named
 from costscape.experiments.quick import brief, small
 from costscape.methods import Method
 from costscape.methods.store import to_json
@@ -89,11 +89,7 @@ def _recipe(run: Run, settings: Any) -> str:
 
 @lru_cache(maxsize=16)  # a sweep goes through the seeds again for every method
 def problem_of(name: str, seed: int, quick: bool) -> Problem:
-    if name not in PROBLEMS:
-        raise ValueError(
-            f"There is no problem named {name!r}. There are {', '.join(sorted(PROBLEMS))}."
-        )
-    made = PROBLEMS[name](seed)
+    made = problem_named(name)(seed)
     return small(made) if quick else made
 
 

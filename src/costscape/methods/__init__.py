@@ -24,6 +24,7 @@ from costscape.methods.nearest import NearestNeighbours
 from costscape.methods.policy_net import PolicyNet
 from costscape.methods.so_ebm import SOEBM
 from costscape.methods.surfaces import ScenarioMethod, SurfaceMethod
+from costscape.methods.targets import Costs, Slopes
 from costscape.methods.taskmet import TaskMet
 from costscape.methods.two_stage import TwoStage
 
@@ -36,6 +37,7 @@ __all__ = [
     "LODL",
     "SOEBM",
     "Constant",
+    "Costs",
     "DirectedQuadratic",
     "DirectedWeightedMSE",
     "KernelSmoother",
@@ -48,6 +50,7 @@ __all__ = [
     "Quadratic",
     "RandomForest",
     "ScenarioMethod",
+    "Slopes",
     "SurfaceMethod",
     "TaskMet",
     "TwoStage",

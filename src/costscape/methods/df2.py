@@ -1,15 +1,14 @@
 """DF2: fit g(x, a) to sampled costs f(y, a), with no model of p(y | x).
 
-    minimise  mean_(x, y)  mean_(a ~ C)  ( g(x, a) - f(y, a) )^2 / s(a)^2      (paper, Eq. 3)
+    minimise  mean_(x, y)  mean_(a ~ C)  ( g(x, a) - f(y, a) )^2               (paper, Eq. 3)
 
-with s(a) = 1 in the paper and, by default here, the spread of f(., a) over the batch.
+or, by default here, the same of how g and f change from action to action.
 
 Kong, Mu, Cui, Zhuang, Prakash, Dai and Zhang, DF2: Distribution-Free Decision-Focused Learning,
 UAI 2025.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,16 +16,19 @@ import torch
 from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
-from costscape.distributed import gather_rows, own_rows, whole
+from costscape.distributed import own_rows, whole
 from costscape.methods import store
-from costscape.methods.scoring import decision_costs, spread_of, spread_over, validation_cost
+from costscape.methods.scoring import decision_costs, validation_cost
 from costscape.methods.surfaces import ScenarioMethod
+from costscape.methods.targets import Costs, Slopes, Target
 from costscape.models import (
     Absolute,
     Anchored,
     AnchoredValues,
     Attention,
     Builder,
+    LocationScale,
+    LocationScaleNetwork,
     Outcomes,
     Units,
     Values,
@@ -35,18 +37,26 @@ from costscape.models import (
 )
 from costscape.scenarios import ExpectedCost, Scenarios, union
 from costscape.solvers import Solver
-from costscape.tasks import SeparableTask, Task
-from costscape.tasks.base import Cost
+from costscape.tasks import Task
 from costscape.train import RATE as PAPER_RATE
-from costscape.train import History, Training, check_ema, fit_network
+from costscape.train import (
+    Fit,
+    History,
+    Score,
+    Training,
+    check_ema,
+    fit_network,
+    fit_networks,
+)
 
-RATE = 5e-4  # half the paper's: of rates tried, the best on validation with averaged weights
+OWN_POINTS, OWN_ACTIONS = 100, 32  # where each x has outcomes of its own
+Network = Attention | LocationScaleNetwork
 
 
 class Members(nn.Module):
     """Several fitted networks; their scenarios together, in equal parts."""
 
-    def __init__(self, members: list[Attention]) -> None:
+    def __init__(self, members: list[Network]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
 
@@ -58,19 +68,16 @@ class Members(nn.Module):
 class DF2(ScenarioMethod):
     """Attention over ``points`` outcomes; ``actions`` sampled at each step.
 
-    - ``points`` and ``actions`` None are 500 and 100 where all x share their outcomes, 200 and 8
+    - ``points`` and ``actions`` None are 500 and 100 where all x share their outcomes, 100 and 32
       where each has its own and a step costs batch x actions x points evaluations of f.
     - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
     - ``share_actions``: one draw of actions for the whole batch, not one for each pair. The
       objective stays unbiased, and with absolute outcomes a step is one matrix product.
     - ``learn_values``: False keeps the outcomes at their start.
-    - ``outcomes``: Absolute(), Anchored() or WindowLevels(); None fits Anchored and
-      Absolute and takes the second if its decisions cost less on the validation part by a
-      standard error or more.
-    - ``weighting``: divide each residual by the spread of f(., a), so that the large costs of
-      absurd actions do not drown the ones that matter.
-    - ``by_coordinate``: fit each summand of a SeparableTask's cost on its own, which leaves the
-      noise of the other coordinates out of it.
+    - ``outcomes``: LocationScale(), Absolute(), Anchored() or WindowLevels(); None fits all that
+      suit x and y, in this order, and takes a later one where its decisions cost less on the
+      validation part by two standard errors or more.
+    - ``target``: Slopes() of the cost, or Costs() themselves as in the paper.
     - ``ema``: decay of the moving average of the weights, or None.
     - ``members``: how many fits, from different seeds, are averaged.
     - ``standardise``: False lets the network see x and y in their own units.
@@ -84,10 +91,9 @@ class DF2(ScenarioMethod):
     share_actions: bool = True
     learn_values: bool = True
     outcomes: Outcomes | None = None
-    weighting: bool = True
-    by_coordinate: bool = True
+    target: Target = Slopes()
     ema: float | None = 0.995
-    members: int = 3
+    members: int = 5
     standardise: bool = True
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)
@@ -99,6 +105,11 @@ class DF2(ScenarioMethod):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"DF2 needs {name} of at least 1, but got {value}.")
+        if self.actions is not None and self.actions < self.target.least:
+            raise ValueError(
+                f"{type(self.target).__name__} compare actions with each other and need at least "
+                f"{self.target.least}, but got actions={self.actions}. Take more, or target=Costs()."
+            )
         check_ema("DF2", self.ema)
 
     @staticmethod
@@ -126,8 +137,7 @@ class DF2(ScenarioMethod):
             actions=actions,
             share_actions=share_actions,
             outcomes=Absolute(),
-            weighting=False,
-            by_coordinate=False,
+            target=Costs(weighting=False, by_coordinate=False),
             ema=None,
             members=1,
             standardise=False,
@@ -140,56 +150,70 @@ class DF2(ScenarioMethod):
         device = self.training.where()
         task = self._move_task(device)
         train, val = (part.to(device, part.x.dtype) for part in (train, val))
-        forms: list[Outcomes] = [Anchored(), Absolute()]
-        if self.outcomes is not None:
-            forms = [self.outcomes]
-        first = [self._fit_one(task, train, val, form, 0) for form in forms]
+        forms = suitable(train) if self.outcomes is None else [self.outcomes]
+        first = 1 if len(forms) > 1 else self.members
+        fits = self._fit_all(task, train, val, [(form, i) for form in forms for i in range(first)])
         chosen = 0
         if len(forms) > 1:
-            chosen = _clearly_best([decision_costs(task, m, val, self.solver) for m, _ in first])
+            chosen = _clearly_best([decision_costs(task, m, val, self.solver) for m, _ in fits])
         self.outcomes_ = forms[chosen]
-        rest = [self._fit_one(task, train, val, self.outcomes_, i) for i in range(1, self.members)]
-        fits = [first[chosen], *rest]
+        rest = [(self.outcomes_, i) for i in range(first, self.members)]
+        fits = [*fits[chosen : chosen + first], *self._fit_all(task, train, val, rest)]
         self.model_ = Members([model for model, _ in fits]).eval()
         self.history_ = [history for _, history in fits]
 
-    def _fit_one(
-        self, task: Task, train: Dataset, val: Dataset, form: Outcomes, member: int
-    ) -> tuple[Attention, History]:
+    def _fit_all(
+        self, task: Task, train: Dataset, val: Dataset, plan: list[tuple[Outcomes, int]]
+    ) -> list[tuple[Network, History]]:
+        """A network for each form and member of the plan, fitted together."""
+        training = self.training
+        score = validation_cost(task, val, self.solver) if self.choose_epoch and plan else None
+        drafts = [self._draft(task, train, val, form, i, score) for form, i in plan]
+        _fit_anchors(drafts, train, training)
+        # without a recorded step, one after the other
+        found = fit_networks([draft.fit for draft in drafts], train, training, fit_network)
+        return [(draft.model, history) for draft, history in zip(drafts, found, strict=True)]
+
+    def _draft(
+        self,
+        task: Task,
+        train: Dataset,
+        val: Dataset,
+        form: Outcomes,
+        member: int,
+        score: Score | None,
+    ) -> "_Draft":
         seed = self.seed + 1000 * member
         with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
             torch.manual_seed(seed)
             model, start = self._network(train, form)
         model = model.to(train.x.device, train.x.dtype)
         name = f"{type(form).__name__.lower()}-{member}"
-        training = self._named(name)
         form_json = json.dumps(store.to_json(form))
         recipe = form_json + self._recipe(model, train, val, "outcomes", "members")
-        if isinstance(anchored := _of(form), Anchored):
-            _fit_anchor(model, train, start, anchored, training, seed, recipe)
-        score = validation_cost(task, val, self.solver) if self.choose_epoch else None
-        history = fit_network(
+        fit = Fit(
             model,
             lambda batch, rng: self.loss(task, model, batch, rng),
-            train,
-            training,
-            seed=seed,
-            score=score,
-            ema=self.ema,
+            seed,
+            score,
+            self.ema,
             title=f"DF2 {name}",
             recipe=recipe,
+            name=name,
         )
-        return model, history
+        return _Draft(model, start, form, fit)
 
-    def _network(self, train: Dataset, form: Outcomes) -> tuple[Attention, Tensor]:
+    def _network(self, train: Dataset, form: Outcomes) -> tuple[Network, Tensor]:
         """A fresh network, and the training rows whose labels its outcomes start from."""
         level = form.level if isinstance(form, WindowLevels) else None
         x, y = train.x, train.y
         units = Units(x, y, level, self.standardise)
         encoder = (self.encoder or by_shape(tuple(x.shape[1:])))()
         shared = isinstance(form, Absolute)
-        points = min(self.points or (500 if shared else 200), len(y))
+        points = min(self.points or (500 if shared else OWN_POINTS), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
+        if isinstance(_of(form), LocationScale):
+            return LocationScaleNetwork(encoder, units, x, y, start, self.learn_values), start
         labels = units.standard(x[start], y[start])
         values: Values | AnchoredValues
         if isinstance(_of(form), Anchored):
@@ -203,7 +227,7 @@ class DF2(ScenarioMethod):
         assert isinstance(self.model_, Members)
         return {
             "outcomes": store.to_json(self.outcomes_),
-            "points": [len(m.keys) for m in self.model_.members],  # type: ignore[arg-type]
+            "points": [m.points for m in self.model_.members],
         }
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
@@ -219,82 +243,72 @@ class DF2(ScenarioMethod):
         """The objective above on one batch, with freshly drawn actions."""
         rows = 1 if self.share_actions else whole(len(batch))
         g = ExpectedCost(task, model(batch.x))
-        j = self.actions or (100 if g.scenarios.shared and self.share_actions else 8)
+        j = self.actions or (100 if g.scenarios.shared and self.share_actions else OWN_ACTIONS)
         a = task.feasible.sample(rows * j, rng).unflatten(0, (rows, j))
-        shared = rows == 1
-        if not shared:
-            a = own_rows(a)
-        f: Cost = task.cost
-        learned: Callable[[Tensor], Tensor] = g
-        if self.by_coordinate and isinstance(task, SeparableTask):
-            f, learned = task.terms, g.terms
-        paid = f(batch.y.unsqueeze(1), a)  # (B, J), or (B, J, d) by coordinate
-        residual = learned(a) - paid
-        if self.weighting:
-            residual = residual / _spread(f, batch.y, a, paid, shared)
-        return residual.square().mean()
+        return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))
 
-    def _named(self, name: str) -> Training:
-        """One checkpoint file for each network of the fit; DF2's own rate unless one is given."""
-        path = self.training.checkpoint
+
+def suitable(data: Dataset) -> list[Outcomes]:
+    """The forms that can be had for such x and y, those with the fewest numbers to learn first."""
+    x, y = data.x, data.y
+    forms: list[Outcomes] = [Absolute(), Anchored()]
+    if x[0].numel() <= 1000 and x[0].numel() * y[0].numel() <= 100_000:
+        forms.insert(0, LocationScale())
+    if x.ndim == 3 and x.shape[2] == 1 and y.ndim == 2 and x.min() >= 0 and y.min() >= 0:
+        forms.append(WindowLevels())  # past and future of one series, it seems
+    return forms
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """A network to be fitted, and the training rows whose labels its outcomes start from."""
+
+    model: Network
+    start: Tensor
+    form: Outcomes
+    fit: Fit
+
+    def anchor(self) -> Fit:
+        """m(x) by least squares."""
+        net = self.model
+        assert isinstance(net, Attention)
         return replace(
-            self.training,
-            lr=self.training.lr or RATE,
-            checkpoint=None if path is None else f"{path}.{name}",
+            self.fit,
+            loss=lambda batch, rng: (
+                (net.location(batch.x) - net.units.standard(batch.x, batch.y)).square().mean()
+            ),
+            score=None,
+            ema=None,
+            title="DF2 anchor",
+            name=f"{self.fit.name}.anchor",
         )
 
 
-def _of(form: Outcomes) -> Absolute | Anchored:
+def _of(form: Outcomes) -> Absolute | Anchored | LocationScale:
     return form.of if isinstance(form, WindowLevels) else form
 
 
 def _clearly_best(costs: list[Tensor]) -> int:
-    """The first, unless a later one is cheaper by more than a standard error of the difference."""
+    """The first, unless a later one is cheaper by two standard errors of the difference."""
     best = 0
     for i in range(1, len(costs)):
         less = costs[best] - costs[i]
-        if len(less) > 1 and less.mean() > less.std() / len(less) ** 0.5:
+        if len(less) > 1 and less.mean() > 2 * less.std() / len(less) ** 0.5:
             best = i
     return best
 
 
-def _spread(f: Cost, y: Tensor, a: Tensor, paid: Tensor, shared: bool) -> Tensor:
-    """The spread of f(., a) over the batch.
-
-    Actions of their own for each pair are priced at 16 outcomes of the batch, not at all of them.
-    """
-    with torch.no_grad():
-        if shared:
-            return spread_of(paid)
-        costs = f(gather_rows(y)[:16, None, None], a)  # (16, B, J), or (16, B, J, d)
-        return own_rows(spread_over(gather_rows(costs, 1)))
-
-
-def _fit_anchor(
-    model: Attention,
-    train: Dataset,
-    start: Tensor,
-    form: Anchored,
-    training: Training,
-    seed: int,
-    recipe: str,
-) -> None:
-    """m(x) by least squares; then the outcomes start at its residuals."""
-    path = training.checkpoint
-    fit_network(
-        model,
-        lambda batch, rng: (
-            (model.location(batch.x) - model.units.standard(batch.x, batch.y)).square().mean()
-        ),
-        train,
-        replace(training, epochs=form.epochs, checkpoint=path and f"{path}.anchor"),
-        seed=seed,
-        title="DF2 anchor",
-        recipe=recipe,
-    )
-    model.eval()
-    with torch.no_grad():
-        x, y = train.x[start], train.y[start]
-        residuals = model.units.standard(x, y) - model.location(x)
-    assert isinstance(model.values, AnchoredValues)
-    model.values.start(residuals)
+def _fit_anchors(drafts: list[_Draft], train: Dataset, training: Training) -> None:
+    """Of anchored outcomes: m(x) by least squares; then the outcomes start at its residuals."""
+    anchored = [(draft, form) for draft in drafts if isinstance(form := _of(draft.form), Anchored)]
+    for epochs in dict.fromkeys(form.epochs for _, form in anchored):
+        fits = [draft.anchor() for draft, form in anchored if form.epochs == epochs]
+        fit_networks(fits, train, replace(training, epochs=epochs), fit_network)
+    for draft, _ in anchored:
+        model, x, y = draft.model, train.x[draft.start], train.y[draft.start]
+        assert isinstance(model, Attention)
+        model.eval()
+        with torch.no_grad():
+            residuals = model.units.standard(x, y) - model.location(x)
+        assert isinstance(model.values, AnchoredValues)
+        model.values.start(residuals)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from costscape import models, solvers, train
-from costscape.methods import energy, local_losses
+from costscape.methods import energy, local_losses, targets
 
 FORMAT = 1
 # settings that are rebuilt by name
@@ -31,6 +31,7 @@ _KNOWN: dict[str, Any] = {
             models.DCRNN,
             models.Absolute,
             models.Anchored,
+            models.LocationScale,
             models.WindowLevels,
         ),
         *(models.Point, models.Mixture, energy.Langevin),
@@ -39,7 +40,7 @@ _KNOWN: dict[str, Any] = {
         *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
         *(solvers.Convex, solvers.Exhaustive, solvers.Implicit, solvers.CvxpyLayer),
         solvers.FrankWolfe,
-        *(train.Training, models.mean_level),
+        *(train.Training, models.mean_level, targets.Costs, targets.Slopes),
     )
 }
 

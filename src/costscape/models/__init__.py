@@ -12,10 +12,12 @@ from costscape.models.forecasts import (
     PointForecast,
 )
 from costscape.models.inputs import ByLevel, Standardise, Units, mean_level
+from costscape.models.location_scale import LocationScaleNetwork
 from costscape.models.outcomes import (
     Absolute,
     Anchored,
     AnchoredValues,
+    LocationScale,
     Outcomes,
     Values,
     WindowLevels,
@@ -33,6 +35,8 @@ __all__ = [
     "ByLevel",
     "DCRNNForecaster",
     "Forecast",
+    "LocationScale",
+    "LocationScaleNetwork",
     "Mixture",
     "MixtureForecast",
     "Outcomes",

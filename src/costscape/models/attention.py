@@ -31,7 +31,7 @@ class Attention(nn.Module):
         self.encoder = encoder
         self.values = values
         self.keys = nn.Parameter(torch.randn(points, int(encoder.out_features)))  # type: ignore[arg-type]
-        self.units = units
+        self.units, self.points = units, points
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         code = self.encoder(self.units.inputs(x))

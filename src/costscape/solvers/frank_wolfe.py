@@ -15,6 +15,7 @@ from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Budget, ConstraintSet, Simplex
 from costscape.solvers.base import Objective, Solution, Solver, better
+from costscape.solvers.replayed import Replayed, value_and_slope
 from costscape.tasks import Task
 
 SEARCH = 8  # most evaluations along one direction; a quadratic needs two
@@ -59,7 +60,7 @@ class FrankWolfe(Solver):
         objective: Objective, feasible: ConstraintSet, a: Float[Tensor, "B d"]
     ) -> Float[Tensor, "B"]:
         """<grad, a - v> at any a of C; f(a) is at most this much above the least of a convex f."""
-        _, grad = _value_and_slope(objective, a)
+        _, grad = value_and_slope(objective, a)
         return _dot(grad, a - _vertex(feasible, grad))
 
     def hindsight(self, task: Task) -> "Hindsight":
@@ -77,7 +78,8 @@ class FrankWolfe(Solver):
         lower, upper = feasible.bounds
         a = (lower + upper) / 2 if start is None else start
         a = feasible.project(a).expand(batch, -1)
-        cost, grad = _value_and_slope(objective, a)
+        evaluate = Replayed(objective)
+        cost, grad = evaluate(a)
         best, least, rate = a, cost, torch.zeros_like(cost)
         for step in range(self.steps):
             v = _vertex(feasible, grad)
@@ -89,7 +91,7 @@ class FrankWolfe(Solver):
                 down = feasible.project(a - rate[:, None] * grad)
                 goal = torch.where((rate > 0)[:, None], down, v)
             goal = torch.where(waits[:, None], a, goal)
-            there, cost, slope = _search(objective, a, goal, grad)
+            there, cost, slope = _search(evaluate, a, goal, grad)
             rate = _rate(there - a, slope - grad)
             a, grad = there, slope
             best, least = better(a, cost, best, least)
@@ -109,14 +111,6 @@ class Hindsight:
         g = ExpectedCost(self.task, Scenarios(flat.new_ones(len(flat), 1), flat))
         found = self.solver.minimise(g, self.task.feasible, len(flat))
         return found.action.reshape(*y.shape[: y.ndim - self.task.y_dims], -1)
-
-
-def _value_and_slope(objective: Objective, a: Tensor) -> tuple[Tensor, Tensor]:
-    with torch.enable_grad():
-        free = a.detach().unsqueeze(1).requires_grad_()
-        value = objective(free)
-        (grad,) = torch.autograd.grad(value.sum(), free)
-    return value.detach()[:, 0], grad[:, 0]
 
 
 def _dot(p: Tensor, q: Tensor) -> Tensor:
@@ -143,7 +137,7 @@ def _fill(grad: Tensor, room: Tensor, total: Tensor, all_of_it: bool) -> Tensor:
 
 
 def _search(
-    objective: Objective, a: Tensor, goal: Tensor, grad: Tensor
+    evaluate: Replayed, a: Tensor, goal: Tensor, grad: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """A point between a and ``goal`` where the slope is nearly 0, by the Illinois rule.
 
@@ -156,7 +150,7 @@ def _search(
     flat = FLAT * at_low.abs()
     low, high = torch.zeros_like(at_low), torch.ones_like(at_low)
     t, point = high, goal
-    value, slope = _value_and_slope(objective, point)
+    value, slope = evaluate(point)
     at_high = _dot(slope, move)
     done = at_high <= flat
     for _ in range(SEARCH):
@@ -165,7 +159,7 @@ def _search(
         zero = low + (high - low) * (at_low / (at_low - at_high)).clamp(0, 1)
         t = torch.where(done, t, zero)
         point = torch.lerp(a, goal, t[:, None])  # exact at both ends
-        value, slope = _value_and_slope(objective, point)
+        value, slope = evaluate(point)
         now = _dot(slope, move)
         done = done | (now.abs() <= flat)
         left = now < 0

@@ -10,12 +10,13 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost, Scenarios, Surface
 from costscape.sets import Box, ConstraintSet
 from costscape.solvers.base import Objective, Solution, Solver
-from costscape.solvers.bends import near_grid
-from costscape.solvers.table import Table, cost_table, fits
+from costscape.solvers.bends import near_grid, parts
+from costscape.solvers.single import search
+from costscape.solvers.table import FALL, Table, came_before, cost_table, fits, kept_table, probe
+from costscape.tasks import SeparableTask
 
 ROWS = 2**22  # costs held at once on the first grid
 FAR = 2.0**-18  # of the interval: below, only the best basin is refined
-PARTS = 4  # of a cell, tried at once where that is cheap
 SLACK = 32  # roundings between two ways to compute g
 DUST = 1e-30  # a weight beyond the last digit of any sum of costs
 MANY = 1024  # outcomes, from which on light ones are looked for
@@ -28,11 +29,12 @@ class Separable(Solver):
     First g_i on an even grid of ``grid`` points, one matrix product when all x share their
     outcomes. When each x has its own, the grid has ``own_grid`` points, and only the ``cells``
     most promising of its cells, the neighbours of local minima first, are cut as finely as the
-    other. Then the best ``basins`` points are refined by halving their cell until it is 2^-20 of
-    the interval. Global for any f that has no dip narrower than a cell, exact for convex f
-    whatever the grid. Cost: grid x S evaluations of f with shared outcomes, on a CPU only when
-    they are new, about 170 x B x S without, 10 x B x S where f is convex; and for the refinement
-    20 x B x S for each valley there is.
+    other. So is one x alone whose outcomes are new, for they may be its own. Then the best
+    ``basins`` points are refined by halving their cell until it is 2^-20 of the interval. Global
+    for any f that has no dip narrower than a cell, exact for convex f whatever the grid. Cost:
+    grid x S evaluations of f with shared outcomes, on a CPU only when they are new, about
+    170 x B x S without, 10 x B x S where f is convex; and for the refinement 20 x B x S for each
+    valley there is.
 
     ``prune``: where f cannot be tabulated, outcomes that for one x weigh less than ``prune`` in
     all may be left out of its search; its decision then costs at most ``prune`` times the spread
@@ -78,34 +80,54 @@ class Separable(Solver):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         g = cast(Surface, objective)
-        points = self.grid if g.shared else 9 if g.convex else self.own_grid
+        shared = g.shared and not (batch == 1 and self._is_new(g))
+        points = self._points(g, shared)
         # a block of rows at a time keeps the first grid's costs (rows, points, d) small
         rows = max(1, ROWS // (points * feasible.dim))
         with torch.no_grad():
             if isinstance(g, ExpectedCost):
                 g = g.on(_without_dust(g.scenarios).by_coordinate())
             parts = [
-                self._rows(g.rows(slice(i, i + rows)), cast(Box, feasible), points)
+                self._rows(g.rows(slice(i, i + rows)), cast(Box, feasible), points, shared)
                 for i in range(0, batch, rows)
             ]
         return Solution(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
-    def _rows(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
+    def _points(self, g: Surface, shared: bool) -> int:
+        return self.grid if shared else 9 if g.convex else self.own_grid
+
+    def _is_new(self, g: Surface) -> bool:
+        """Whether a table of f would be made for one x that may be the only one to use it."""
+        return isinstance(g, ExpectedCost) and fits(g, self.grid) and not came_before(g)
+
+    def _rows(self, g: Surface, box: Box, points: int, shared: bool) -> tuple[Tensor, Tensor]:
         if self.prune and isinstance(g, ExpectedCost) and not fits(g, points):
             s = g.scenarios
             few = s.pruned(self.prune) if s.weights.shape[1] >= MANY else s
             if few is not s:
-                a, _ = self._search(g.on(few.by_coordinate()), box, points)
+                h = g.on(few.by_coordinate())
+                if len(g) == 1 and self._is_new(h):
+                    points, shared = self._points(h, False), False
+                a, _ = self._search(h, box, points, shared)
                 return a, g(a[:, None])[:, 0]
-        return self._search(g, box, points)
+        return self._search(g, box, points, shared)
 
-    def _search(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
+    def _search(self, g: Surface, box: Box, points: int, shared: bool) -> tuple[Tensor, Tensor]:
         lower, width = box.lower, box.upper - box.lower
         t = torch.linspace(0, 1, points, dtype=lower.dtype, device=lower.device)
         step = 1 / (points - 1)
-        table = _table(g, lower + t[:, None] * width)
-        first = _on_grid(g, lower + t[:, None] * width, table)
+        actions = lower + t[:, None] * width
         basins = 1 if g.convex else min(self.basins, points)
+        least = 2.0**-self.halvings
+        modelled = points >= 5 and step > least and t.dtype == torch.float32
+        table = None
+        if shared and isinstance(g, ExpectedCost) and fits(g, points):
+            if modelled and len(g) == 1:
+                single = _single(g, box, actions, basins, least)
+                if single is not None:
+                    return single
+            table = cost_table(g, actions)
+        first = _on_grid(g, actions, table)
         best, k, found = _local_minima(first, basins)
         finer = (self.grid - 1) // (points - 1)
         if g.convex or self.cells == 0 or finer < 2:
@@ -118,10 +140,10 @@ class Separable(Solver):
             t = (t[..., None] + inner).flatten(-2).clamp(max=1)
             best, k, found = _local_minima(g.terms(lower + t.mT * width).mT, basins)
             t = t.gather(-1, k)
-        spots, least = _Spots(t.mT, best.mT, step), 2.0**-self.halvings
-        if table is not None and points >= 5 and step > least and t.dtype == torch.float32:
+        spots = _Spots(t.mT, best.mT, step)
+        if table is not None and modelled:
             assert isinstance(g, ExpectedCost)
-            spots = _modelled(g, box, table, spots, k.mT, found.mT, least)
+            spots = _modelled(g, box, table, first, spots, k.mT, found.mT, least)
         else:
             spots = _plain(g, box, spots, found.mT, least)
         return box.project(lower + spots.t[:, 0] * width), spots.cost[:, 0].sum(-1)
@@ -154,11 +176,7 @@ class _Spots:
 
 def _without_dust(s: Scenarios) -> Scenarios:
     """No weights so small that processors compute with them ten times as slowly."""
-    return Scenarios(s.weights.masked_fill(s.weights < DUST, 0.0), s.values)
-
-
-def _table(g: Surface, a: Tensor) -> Table | None:
-    return cost_table(g, a) if isinstance(g, ExpectedCost) and fits(g, len(a)) else None
+    return Scenarios(torch.nn.functional.threshold(s.weights, DUST, 0.0), s.values)
 
 
 def _on_grid(g: Surface, a: Tensor, table: Table | None) -> Tensor:
@@ -176,12 +194,18 @@ def _in_shares(g: Surface, box: Box) -> Callable[[Tensor], Tensor]:
     return lambda t: g.terms(box.lower + t * width)
 
 
-def _cut(cost: Callable[[Tensor], Tensor], spots: _Spots, least: float, parts: int = 2) -> _Spots:
+def _cut(
+    cost: Callable[[Tensor], Tensor],
+    spots: _Spots,
+    least: float,
+    into: Callable[[float], int] = lambda ratio: 2,
+) -> _Spots:
     """Each point moved to the best of the points that cut the cells beside it, again and again."""
     t, best, step = spots.t, spots.cost, spots.step
-    moves = torch.arange(1 - parts, parts, device=t.device).to(t) / parts
-    moves = moves[moves != 0][:, None, None]
     while step > least:
+        parts = into(step / least)
+        moves = torch.arange(1 - parts, parts, device=t.device).to(t) / parts
+        moves = moves[moves != 0][:, None, None]
         tried = (t[:, None] + step * moves).clamp(0, 1)  # (B, moves, n, d)
         costs = cost(tried.flatten(1, 2)).unflatten(1, tried.shape[1:3])
         best, i = torch.cat([best[:, None], costs], 1).min(1)
@@ -201,20 +225,31 @@ def _each(g: Surface, box: Box, spots: _Spots, found: Tensor, least: float) -> _
 
 
 def _modelled(
-    g: ExpectedCost, box: Box, table: Table, spots: _Spots, k: Tensor, found: Tensor, least: float
+    g: ExpectedCost,
+    box: Box,
+    table: Table,
+    first: Tensor,
+    spots: _Spots,
+    k: Tensor,
+    found: Tensor,
+    least: float,
 ) -> _Spots:
     """The best near grid points k, where f is evaluated at few outcomes, and at all in the end.
 
     An x whose best then does not cost what it should is done again in the plain way.
     """
+    assert isinstance(g.task, SeparableTask)
     b, n = _places(found)
-    h = g.on(g.scenarios.pick(b)) if len(b) > len(found) else g
-    near, fine = near_grid(h, table, k[b, n], box.lower, box.upper - box.lower)
+    w = g.scenarios.weights
+    if len(b) > len(found):
+        first, w = first[b], w[b]
+    near, fine = near_grid(
+        g.task, table.costs, table.values, table.bends, table.alone, first, w, k[b, n]
+    )
     nowhere = _Spots(spots.t, torch.full_like(spots.cost, torch.inf), spots.step)
-    best = nowhere.put(b, n, _cut(near, spots.pick(b, n), least, PARTS)).best()
+    best = nowhere.put(b, n, _cut(near, spots.pick(b, n), least, parts)).best()
     cost, grid = _in_shares(g, box)(best.t), spots.cost[:, :1]
-    slack = SLACK * torch.finfo(cost.dtype).eps * (table.size + grid.abs())
-    good = (((cost - best.cost).abs() <= slack) & (cost <= grid + slack)).all(-1)[:, 0]
+    good = _good(cost, best.cost, grid, table.size)[:, 0]
     good[b[~fine]] = False
     best = _Spots(best.t, cost, best.step)
     if good.all():
@@ -223,6 +258,32 @@ def _modelled(
     again = _Spots(spots.t[rest], spots.cost[rest], spots.step)
     again = _plain(g.on(g.scenarios.pick(rest)), box, again, found[rest], least)
     return best.put(rest, torch.zeros_like(rest), again)
+
+
+def _single(
+    g: ExpectedCost, box: Box, actions: Tensor, basins: int, least: float
+) -> tuple[Tensor, Tensor] | None:
+    """_modelled for one x alone; None if there is no table of f yet, or the check fails."""
+    table, task = kept_table(g, actions), cast(SeparableTask, g.task)
+    if table is None or not table.simple:
+        return None
+    w = g.scenarios.weights[0]
+    found = search(task, table, w, basins, least)
+    if found is None:
+        return None
+    t, best, grid = found
+    a = box.project(box.lower + t * (box.upper - box.lower))[None]
+    told = probe(task, g.scenarios.values, table.at, a)
+    cost = w @ told[2]
+    if not (_good(cost, best, grid, table.size) and torch.equal(told[:2], table.told)):
+        return None
+    return a, cost.sum(-1, keepdim=True)
+
+
+def _good(cost: Tensor, best: Tensor, grid: Tensor, size: Tensor) -> Tensor:
+    """Whether what was found costs what it should, and no more than the grid's best."""
+    slack = SLACK * torch.finfo(cost.dtype).eps * (size + grid.abs())
+    return (((cost - best).abs() <= slack) & (cost <= grid + slack)).all(-1)
 
 
 def _plain(g: Surface, box: Box, spots: _Spots, found: Tensor, least: float) -> _Spots:
@@ -260,14 +321,14 @@ def _hopeful(cost: Tensor, best: Tensor, k: Tensor) -> Tensor:
     """Which minima may, between the grid's points, fall below the lowest.
 
     Where g is convex within two cells of k it falls there by no more than the largest of its
-    four differences; four times that is taken.
+    four differences; FALL times that is taken.
     """
     if k.shape[-1] == 1 or cost.shape[-1] < 5:
         return torch.ones_like(k, dtype=torch.bool)
     middle = k.clamp(2, cost.shape[-1] - 3)
     around = torch.stack([cost.gather(-1, middle + i) for i in range(-2, 3)])
     rise = around.diff(dim=0).abs().amax(0)
-    return best - best[..., :1] <= 4 * rise
+    return best - best[..., :1] <= FALL * rise
 
 
 def _promising(cost: Tensor, minima: Tensor, n: int) -> Tensor:

@@ -7,6 +7,7 @@ grid is one matrix product.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -15,10 +16,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from costscape.scenarios import CACHE, ExpectedCost
+from costscape.solvers.bends import Bends, find_bends
+from costscape.solvers.groups import GROUP, lower_bounds
 from costscape.tasks import SeparableTask, Task
 
 BYTES = 2**27  # of one table
-KEPT = 2**28  # bytes of all that are kept
+KEPT = 2**28  # bytes of all that are kept; what is found from them takes up to 5/8 more
+SOME = 17  # actions
+FALL = 4.0  # steps of the grid that g may fall by between its points
 
 
 @dataclass(frozen=True)
@@ -29,11 +34,29 @@ class Table:
     size: Float[Tensor, "d"]  # of g_i where it is low: the best action's mean cost, without signs
     values: Tensor
     actions: Tensor
-    probe: Tensor
+    at: Float[Tensor, "2 d"]  # two of the actions
+    told: Float[Tensor, "2 S d"]  # f at these, by ``probe``
+    alone: bool  # whether summand i looks at y_i alone
+
+    @property
+    def simple(self) -> bool:
+        """Whether one x alone may be searched in the way of ``single``."""
+        return self.alone and self.costs.shape[1] >= 8 * GROUP and self.bounds is not None
+
+    @cached_property
+    def bends(self) -> Bends:
+        """The outcomes that bend around each action, found when first asked for."""
+        return find_bends(self.costs, self.size)
+
+    @cached_property
+    def bounds(self) -> Tensor | None:
+        """Lower bounds on groups of actions, made when first asked for: an eighth of the costs."""
+        return lower_bounds(self.costs, FALL)
 
 
 # a table goes when its task does, and the oldest when there are too many
 _kept: "WeakKeyDictionary[Task, Table]" = WeakKeyDictionary()
+_last: "WeakKeyDictionary[Task, Tensor]" = WeakKeyDictionary()  # the outcomes of a single x
 _lock = Lock()
 
 
@@ -47,6 +70,40 @@ def fits(g: ExpectedCost, points: int) -> bool:
     return g.shared and y.device.type == "cpu" and size <= BYTES
 
 
+def came_before(g: ExpectedCost) -> bool:
+    """Whether this task's last single x had the same outcomes, or a table of them is kept.
+
+    One x alone does not say whether others share its outcomes. A table is worth its time if so.
+    """
+    values = g.scenarios.values
+    with _lock:
+        known, last = _kept.get(g.task), _last.get(g.task)
+    if known is not None and _same(known.values, values):
+        return True
+    if last is not None and _same(last, values):
+        return True
+    with _lock:
+        _last[g.task] = values.detach().clone()
+    return False
+
+
+def kept_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table | None:
+    """The table of the same task, actions and outcomes, number by number, if there is one.
+
+    Before it is used f must still give ``probe``: f may have been changed in place.
+    """
+    with _lock:
+        known = _kept.get(g.task)
+    if known is None or not _same(known.values, g.scenarios.values):
+        return None
+    return known if _same(known.actions, a) else None
+
+
+def probe(task: SeparableTask, values: Tensor, at: Tensor, a: Tensor) -> Tensor:
+    """f (3, S, d) at two actions of the grid that stand for f, and at a third."""
+    return task.terms(values, torch.cat([at, a]).unsqueeze(1))
+
+
 def cost_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table:
     """f of each coordinate at each action and outcome.
 
@@ -56,19 +113,16 @@ def cost_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table:
     task = g.task
     assert isinstance(task, SeparableTask)
     values = g.scenarios.by_coordinate().values.detach()
-    probe = task.terms(values, a[[len(a) // 3, 2 * len(a) // 3]].unsqueeze(1))
-    with _lock:
-        known = _kept.get(task)
-    if (
-        known is not None
-        and _same(known.probe, probe)
-        and _same(known.values, values)
-        and _same(known.actions, a)
-    ):
+    at = a[[len(a) // 3, 2 * len(a) // 3]]
+    told = probe(task, values, at, at[:1])[:2]
+    known = kept_table(g, a)
+    if known is not None and _same(known.told, told):
         return known
     costs = _fill(task, values, a)
+    size = costs.abs().mean(-1).amin(-1)
     # copies, for the model may go on learning in the same memory
-    new = Table(costs, costs.abs().mean(-1).amin(-1), values.clone(), a.clone(), probe)
+    alone = _alone(task, costs, values, a)
+    new = Table(costs, size, values.clone(), a.clone(), at, told, alone)
     with _lock:
         _kept.pop(task, None)
         while _kept and sum(_bytes(t.costs) for t in _kept.values()) + _bytes(costs) > KEPT:
@@ -86,6 +140,21 @@ def _fill(task: SeparableTask, values: Tensor, a: Tensor) -> Tensor:
     for part, out in zip(a.split(rows), costs.split(rows, 1), strict=True):
         out.copy_(task.terms(values, part.unsqueeze(1)).permute(2, 0, 1))
     return costs
+
+
+def _alone(task: SeparableTask, costs: Tensor, values: Tensor, a: Tensor) -> bool:
+    """Whether f_i(y, .) is the same, bit by bit, when the rest of y is that of another outcome.
+
+    Asked at all outcomes and SOME of the actions.
+    """
+    (J, d), S = a.shape, values.shape[1]
+    if values.shape[2:] != (d,):
+        return False
+    i = torch.arange(d)
+    s = (torch.arange(S)[:, None] + i) % S
+    some = torch.linspace(0, J - 1, min(J, SOME)).long()
+    mixed = _fill(task, values[:, s, i].mT.contiguous().mT, a[some])
+    return all(torch.equal(costs[n][some][:, s[:, n]], mixed[n]) for n in range(d))
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -1,7 +1,7 @@
 """Many simulations of SEIRV as one function with a gradient of its own.
 
 On a CPU simulations go in groups whose buffers stay in cache, shared among threads; on a GPU all
-go at once.
+go at once, in one launch where the kernels of ``seirv_triton`` serve.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from costscape.tasks import seirv_triton
 from costscape.tasks.seirv_steps import Adjoint, Plan, Space
 
 CACHED = 26_000  # numbers of one compartment in a group
@@ -29,6 +30,15 @@ class Run(torch.autograd.Function):
         ctx: Any, flow: Tensor, doses: Tensor, start: Tensor, n: Tensor, beta: Tensor, plan: Plan
     ) -> tuple[Tensor, Tensor]:
         (P, F, K), C, N = doses.shape, len(start), plan.days * plan.steps
+        ctx.launched = seirv_triton.serves(doses, C)
+        if ctx.launched:
+            stride = _stride(N, 4 * F * P * K * doses.element_size(), plan, 1)
+            given = flow, doses, start, n, beta
+            infected, end, states = seirv_triton.forward(*given, plan, stride)
+            if plan.kept:
+                ctx.save_for_backward(flow, doses, beta, states)
+                ctx.plan, ctx.stride = plan, stride
+            return infected, end
         groups = _groups(doses)
         infected = torch.empty_like(doses, memory_format=torch.contiguous_format)
         end = doses.new_empty(P, C, F, K)
@@ -58,6 +68,11 @@ class Run(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g_infected: Tensor, g_end: Tensor) -> tuple[Tensor | None, ...]:
+        if ctx.launched:
+            flow, doses, beta, states = ctx.saved_tensors
+            known = flow, doses, beta, states, ctx.plan, ctx.stride
+            slopes = g_infected, g_end, ctx.needs_input_grad
+            return *seirv_triton.backward(*known, *slopes), None
         hflow, doses, start, *kept, beta = ctx.saved_tensors
         plan, groups, C = ctx.plan, ctx.groups, len(start)
         wants = ctx.needs_input_grad
