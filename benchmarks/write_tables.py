@@ -1,11 +1,17 @@
-"""Put the tables of the kept rows into the README and docs/results.md, between their marks.
+"""Put the tables of the kept rows into the README and the docs, between their marks.
 
 python benchmarks/write_tables.py
 """
 
+from collections import defaultdict
 from pathlib import Path
 
+import quality
+import tune
+
+from costscape.experiments import paper
 from costscape.report import markdown, overview, read_rows
+from costscape.report.rows import label
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -17,8 +23,39 @@ def texts():
     rows = read_rows(RESULTS)
     return {
         ROOT / "README.md": f"\n```text\n{overview(rows)}\n```\n\n",
-        ROOT / "docs" / "results.md": f"\n{markdown(rows)}\n",
+        ROOT / "docs" / "results.md": f"\n{markdown(rows)}\n{gaps(rows)}\n",
+        ROOT / "docs" / "decision-quality.md": "\n".join(
+            [
+                *("", "## Goals", "", *_block(quality.table())),
+                *("## What was tried", "", *_block(tune.table())),
+            ]
+        ),
     }
+
+
+def gaps(rows):
+    """What the paper's tables ask for and has no row, or rows of fewer seeds."""
+    there = {(row["problem"], label(row["method"], row["changes"]), row["seed"]) for row in rows}
+    asked = defaultdict(set)
+    for run in [*paper.synthetic(), *paper.table(), *paper.ablations()]:
+        asked[run.problem, label(run.method, run.changes)].add(run.seed)
+    missing, few = defaultdict(list), defaultdict(list)
+    for (problem, name), seeds in asked.items():
+        have = sum((problem, name, seed) in there for seed in seeds)
+        if not have:
+            missing[problem].append(name)
+        elif have < len(seeds):
+            few[problem].append(f"{name} {have} of {len(seeds)}")
+    lines = ["## What is not there", ""]
+    for title, found in (("Not run", missing), ("Fewer seeds than asked for", few)):
+        lines += [f"{title}:", ""]
+        lines += [f"- {problem}: {', '.join(names)}." for problem, names in found.items()]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def _block(text):
+    return ["```text", *(line.rstrip() for line in text.splitlines()), "```", ""]
 
 
 def between(path):

@@ -105,7 +105,7 @@ def hindsight_cost(task: Task, y: Float[Tensor, "n ..."]) -> Float[Tensor, "n"] 
     """min_a f(y, a) for each y, where the task tells it or an exact solver finds it."""
     if task.hindsight is not None:
         return task.cost(y, task.hindsight(y))
-    g = ExpectedCost(task, Scenarios(y.new_ones(len(y), 1), y.unsqueeze(1)))
+    g = ExpectedCost(task, Scenarios(y.new_ones(len(y), 1), y.unsqueeze(1), own=True))
     if isinstance(task.feasible, Finite):
         return Exhaustive().minimise(g, task.feasible, len(y)).cost
     if isinstance(task, SeparableTask) and isinstance(task.feasible, Box):

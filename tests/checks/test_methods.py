@@ -6,7 +6,17 @@ import pytest
 import torch
 from torch import nn
 
-from costscape import DF2, Absolute, Anchored, Box, Constant, SeparableTask, Training, WindowLevels
+from costscape import (
+    DF2,
+    Absolute,
+    Anchored,
+    Box,
+    Constant,
+    LocationScale,
+    SeparableTask,
+    Training,
+    WindowLevels,
+)
 from costscape.checks import check_method
 from costscape.experiments import PROBLEMS
 from costscape.methods import Method
@@ -20,7 +30,9 @@ def few(name):
 
 
 @pytest.mark.parametrize(
-    "form", [Absolute(), Anchored(epochs=1), WindowLevels()], ids=lambda f: type(f).__name__
+    "form",
+    [Absolute(), Anchored(epochs=1), LocationScale(), WindowLevels()],
+    ids=lambda f: type(f).__name__,
 )
 def test_df2_keeps_the_contract_with_one_decision_and_sequences(form):
     rng = torch.Generator().manual_seed(0)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from costscape import Absolute, Anchored, Costs
+from costscape import Absolute, Anchored, Costs, LocationScale, Slopes
 from costscape.data import Dataset
 
 J = 5
+FORMS = [Absolute(), Anchored(epochs=1), LocationScale()]
+NAMES = ["absolute", "anchored", "location"]
 
 
 def squares(y, a):
@@ -46,13 +48,21 @@ def value_and_gradients(method, task, model, batch):
     return loss, {k: p.grad for k, p in model.named_parameters()}
 
 
-@pytest.mark.parametrize("form", [Absolute(), Anchored(epochs=1)], ids=["absolute", "anchored"])
-@pytest.mark.parametrize("by_coordinate", [True, False])
-@pytest.mark.parametrize("weighting", [False, True])  # of at most 16 pairs both see all labels
+TARGETS = [
+    Slopes(),
+    Costs(),  # of at most 16 pairs shared and own actions both see all labels
+    Costs(weighting=False),
+    Costs(by_coordinate=False),
+    Costs(weighting=False, by_coordinate=False),
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=NAMES)
+@pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_shared_actions_and_own_actions_agree_in_value_and_gradients_where_they_coincide(
-    world, form, by_coordinate, weighting
+    world, form, target
 ):
-    method, task, model, batch = world(form, target=Costs(weighting, by_coordinate))
+    method, task, model, batch = world(form, target=target)
     sampling(task, task.feasible.sample(J, torch.Generator().manual_seed(0)))
     method.share_actions = True
     shared, slopes = value_and_gradients(method, task, model, batch)
@@ -80,7 +90,7 @@ def terms_by_hand(model, batch, actions):
     return f, g
 
 
-@pytest.mark.parametrize("form", [Absolute(), Anchored(epochs=1)], ids=["absolute", "anchored"])
+@pytest.mark.parametrize("form", FORMS, ids=NAMES)
 @pytest.mark.parametrize("by_coordinate", [True, False])
 @pytest.mark.parametrize("weighting", [True, False])
 def test_the_loss_is_the_formula_written_out(world, form, by_coordinate, weighting):
@@ -96,9 +106,10 @@ def test_the_loss_is_the_formula_written_out(world, form, by_coordinate, weighti
     assert loss.item() == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("form", [Absolute(), Anchored(epochs=1)], ids=["absolute", "anchored"])
-def test_the_gradient_of_the_loss_is_that_of_finite_differences(world, form):
-    method, task, model, batch = world(form)
+@pytest.mark.parametrize("form", FORMS, ids=NAMES)
+@pytest.mark.parametrize("target", [Slopes(), Costs()], ids=str)
+def test_the_gradient_of_the_loss_is_that_of_finite_differences(world, form, target):
+    method, task, model, batch = world(form, target=target)
     sampling(task, task.feasible.sample(J, torch.Generator().manual_seed(1)))
     _, slopes = value_and_gradients(method, task, model, batch)
     for name, parameter in model.named_parameters():
@@ -127,11 +138,9 @@ def test_the_spread_has_a_floor_of_a_tenth_of_its_mean(world):
 
 
 @pytest.mark.parametrize("share", [True, False])
-@pytest.mark.parametrize("by_coordinate", [True, False])
-def test_a_batch_of_one_pair_has_no_spread_and_a_finite_loss(world, share, by_coordinate):
-    method, task, model, batch = world(
-        target=Costs(by_coordinate=by_coordinate), share_actions=share
-    )
+@pytest.mark.parametrize("target", [Slopes(), Costs(), Costs(by_coordinate=False)], ids=str)
+def test_a_batch_of_one_pair_has_no_spread_and_a_finite_loss(world, share, target):
+    method, task, model, batch = world(target=target, share_actions=share)
     loss, slopes = value_and_gradients(method, task, model, batch[:1])
     assert loss.item() < 10
     assert all(slope.isfinite().all() for slope in slopes.values())

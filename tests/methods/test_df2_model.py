@@ -18,7 +18,7 @@ from costscape import (
     train,
 )
 from costscape.data import Dataset
-from costscape.methods import df2
+from costscape.methods import df2, forms
 from costscape.models import AnchoredValues, Attention, LocationScaleNetwork, Values
 from costscape.scenarios import ExpectedCost
 
@@ -254,23 +254,23 @@ def test_the_first_form_stays_unless_a_later_one_is_cheaper_by_two_standard_erro
     base = torch.zeros(100)
     noise = torch.randn(100, generator=torch.Generator().manual_seed(0))
     noise = (noise - noise.mean()) / noise.std()  # a difference of standard error 0.1
-    assert df2._clearly_best([base, base]) == 0
-    assert df2._clearly_best([base, noise + 1]) == 0
-    assert df2._clearly_best([base, noise - 0.19]) == 0
-    assert df2._clearly_best([base, noise - 0.21]) == 1
-    assert df2._clearly_best([base, noise - 0.21, noise - 0.21 + 1e-3]) == 1
-    assert df2._clearly_best([base, noise - 0.3, noise - 0.4]) == 2
-    assert df2._clearly_best([base, noise - 0.19, noise - 0.21]) == 2  # against the first
+    assert forms.clearly_best([base, base]) == 0
+    assert forms.clearly_best([base, noise + 1]) == 0
+    assert forms.clearly_best([base, noise - 0.19]) == 0
+    assert forms.clearly_best([base, noise - 0.21]) == 1
+    assert forms.clearly_best([base, noise - 0.21, noise - 0.21 + 1e-3]) == 1
+    assert forms.clearly_best([base, noise - 0.3, noise - 0.4]) == 2
+    assert forms.clearly_best([base, noise - 0.19, noise - 0.21]) == 2  # against the first
 
 
 def test_one_row_is_never_clear():
-    assert df2._clearly_best([torch.ones(1), torch.zeros(1)]) == 0
+    assert forms.clearly_best([torch.ones(1), torch.zeros(1)]) == 0
 
 
 def suited(x_shape, y_shape, least_x=0.0, least_y=0.0):
     x, y = torch.rand(4, *x_shape), torch.rand(4, *y_shape)
     x.flatten()[-1], y.flatten()[-1] = least_x, least_y
-    return df2.suitable(Dataset(x, y))
+    return forms.suitable(Dataset(x, y))
 
 
 PLAIN = [LocationScale(), Absolute(), Anchored()]
@@ -380,3 +380,10 @@ def test_by_coordinate_is_for_separable_tasks_and_ignored_for_others(demand, tin
     joint = Task(separable.cost, Box(0.0, 4.0, dim=2))
     assert losses(separable, True) != losses(separable, False)
     assert losses(joint, True) == losses(joint, False)
+
+
+def test_a_linear_map_from_very_wide_x_is_refused(newsvendor):
+    x, y = torch.rand(20, 1001), torch.rand(20, 1)
+    model = DF2(newsvendor(), outcomes=LocationScale(), training=Training(progress=False))
+    with pytest.raises(ValueError, match="at most 1000 numbers for its linear map, but got 1001"):
+        model.fit(x, y)

@@ -18,6 +18,7 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
+from costscape.methods.forms import WIDEST, clearly_best, inner, suitable
 from costscape.methods.scoring import decision_costs, validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.methods.targets import Costs, Slopes, Target
@@ -91,7 +92,7 @@ class DF2(ScenarioMethod):
     share_actions: bool = True
     learn_values: bool = True
     outcomes: Outcomes | None = None
-    target: Target = Slopes()
+    target: Target = field(default_factory=Slopes)
     ema: float | None = 0.995
     members: int = 5
     standardise: bool = True
@@ -108,7 +109,8 @@ class DF2(ScenarioMethod):
         if self.actions is not None and self.actions < self.target.least:
             raise ValueError(
                 f"{type(self.target).__name__} compare actions with each other and need at least "
-                f"{self.target.least}, but got actions={self.actions}. Take more, or target=Costs()."
+                f"{self.target.least}, but got actions={self.actions}. Take more, or "
+                f"target=Costs()."
             )
         check_ema("DF2", self.ema)
 
@@ -155,7 +157,7 @@ class DF2(ScenarioMethod):
         fits = self._fit_all(task, train, val, [(form, i) for form in forms for i in range(first)])
         chosen = 0
         if len(forms) > 1:
-            chosen = _clearly_best([decision_costs(task, m, val, self.solver) for m, _ in fits])
+            chosen = clearly_best([decision_costs(task, m, val, self.solver) for m, _ in fits])
         self.outcomes_ = forms[chosen]
         rest = [(self.outcomes_, i) for i in range(first, self.members)]
         fits = [*fits[chosen : chosen + first], *self._fit_all(task, train, val, rest)]
@@ -212,11 +214,16 @@ class DF2(ScenarioMethod):
         shared = isinstance(form, Absolute)
         points = min(self.points or (500 if shared else OWN_POINTS), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
-        if isinstance(_of(form), LocationScale):
+        if isinstance(inner(form), LocationScale):
+            if x[0].numel() > WIDEST:
+                raise ValueError(
+                    f"LocationScale needs x of at most {WIDEST} numbers for its linear map, but "
+                    f"got {x[0].numel()}. Take Anchored(), whose location is the encoder's."
+                )
             return LocationScaleNetwork(encoder, units, x, y, start, self.learn_values), start
         labels = units.standard(x[start], y[start])
         values: Values | AnchoredValues
-        if isinstance(_of(form), Anchored):
+        if isinstance(inner(form), Anchored):
             width = int(encoder.out_features)  # type: ignore[arg-type]
             values = AnchoredValues(labels, width, self.learn_values)
         else:
@@ -248,17 +255,6 @@ class DF2(ScenarioMethod):
         return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))
 
 
-def suitable(data: Dataset) -> list[Outcomes]:
-    """The forms that can be had for such x and y, those with the fewest numbers to learn first."""
-    x, y = data.x, data.y
-    forms: list[Outcomes] = [Absolute(), Anchored()]
-    if x[0].numel() <= 1000 and x[0].numel() * y[0].numel() <= 100_000:
-        forms.insert(0, LocationScale())
-    if x.ndim == 3 and x.shape[2] == 1 and y.ndim == 2 and x.min() >= 0 and y.min() >= 0:
-        forms.append(WindowLevels())  # past and future of one series, it seems
-    return forms
-
-
 @dataclass(frozen=True, eq=False)
 class _Draft:
     """A network to be fitted, and the training rows whose labels its outcomes start from."""
@@ -284,23 +280,11 @@ class _Draft:
         )
 
 
-def _of(form: Outcomes) -> Absolute | Anchored | LocationScale:
-    return form.of if isinstance(form, WindowLevels) else form
-
-
-def _clearly_best(costs: list[Tensor]) -> int:
-    """The first, unless a later one is cheaper by two standard errors of the difference."""
-    best = 0
-    for i in range(1, len(costs)):
-        less = costs[best] - costs[i]
-        if len(less) > 1 and less.mean() > 2 * less.std() / len(less) ** 0.5:
-            best = i
-    return best
-
-
 def _fit_anchors(drafts: list[_Draft], train: Dataset, training: Training) -> None:
     """Of anchored outcomes: m(x) by least squares; then the outcomes start at its residuals."""
-    anchored = [(draft, form) for draft in drafts if isinstance(form := _of(draft.form), Anchored)]
+    anchored = [
+        (draft, form) for draft in drafts if isinstance(form := inner(draft.form), Anchored)
+    ]
     for epochs in dict.fromkeys(form.epochs for _, form in anchored):
         fits = [draft.anchor() for draft, form in anchored if form.epochs == epochs]
         fit_networks(fits, train, replace(training, epochs=epochs), fit_network)

@@ -81,4 +81,4 @@ class Nearest(nn.Module):
         near = [torch.cdist(part, rows).topk(self.k, largest=False).indices
                 for part in z.split(1024)]  # fmt: skip
         y = self.y[torch.cat(near)]
-        return Scenarios(y.new_full((len(x), self.k), 1 / self.k), y)
+        return Scenarios(y.new_full((len(x), self.k), 1 / self.k), y, own=True)

@@ -73,7 +73,8 @@ def hindsight_actions(
     """The best action had each y been known: the task's own answer, or the solver's."""
     if task.hindsight is not None:
         return task.feasible.project(task.hindsight(y))
-    g = ExpectedCost(task, Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y.unsqueeze(1)))
+    sure = Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y.unsqueeze(1), own=True)
+    g = ExpectedCost(task, sure)
     chosen = choose(g, task.feasible) if solver == "auto" else solver
     if solver == "auto" and isinstance(chosen, Convex):
         chosen = ProjectedAdam()  # a convex program for each of thousands of rows takes minutes

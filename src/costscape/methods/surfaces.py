@@ -67,7 +67,7 @@ class ScenarioMethod(SurfaceMethod):
         x, _ = self._read(X)
         with torch.no_grad():
             s: Scenarios = self._fitted()(x)
-        return Scenarios(s.weights.cpu(), s.values.cpu())
+        return Scenarios(s.weights.cpu(), s.values.cpu(), s.own)
 
     def _surface(self, x: Tensor) -> ExpectedCost:
         model, task = self._fitted(), self.task_

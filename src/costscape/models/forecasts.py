@@ -58,7 +58,7 @@ class PointForecast(nn.Module):
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         y = self.mean(x).unsqueeze(1)
-        return Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y)
+        return Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y, own=True)
 
     def mean(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         """The outcome forecast, in the user's units."""
@@ -127,13 +127,13 @@ class MixtureForecast(nn.Module):
         c = torch.searchsorted(edges, u).clamp(max=logits.shape[1] - 1)
         c = c.reshape(*c.shape, *(1,) * len(self.y_shape)).expand(*c.shape, *self.y_shape)
         y = m.gather(1, c) + s.gather(1, c) * self.normals
-        return Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y)
+        return Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y, own=True)
 
     def laws(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         """The components: weights (B, k), values (B, k, 2 d), means beside deviations."""
         logits, m, s = self._parts(x)
         both = torch.cat([self.units.undo(x, m), self.units.spread(x, s)], -1)
-        return Scenarios(logits.softmax(-1), both)
+        return Scenarios(logits.softmax(-1), both, own=True)
 
     def mean(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         """The mixture's mean, in the user's units."""

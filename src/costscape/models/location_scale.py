@@ -54,7 +54,7 @@ class LocationScaleNetwork(nn.Module):
         r = self.log_scale(code).exp().unflatten(-1, self.y_shape)
         v = m.unsqueeze(1) + r.unsqueeze(1) * self.values(code)
         w = self.logits.softmax(0).expand(len(x), -1)
-        return Scenarios(w, self.units.undo(x, v))
+        return Scenarios(w, self.units.undo(x, v), own=True)
 
 
 def _ridge(z: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """Exact minimisation, coordinate by coordinate."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
@@ -12,7 +12,7 @@ from costscape.sets import Box, ConstraintSet
 from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.bends import near_grid, parts
 from costscape.solvers.single import search
-from costscape.solvers.table import FALL, Table, came_before, cost_table, fits, kept_table, probe
+from costscape.solvers.table import FALL, Table, cost_table, fits, kept_table, probe
 from costscape.tasks import SeparableTask
 
 ROWS = 2**22  # costs held at once on the first grid
@@ -80,39 +80,28 @@ class Separable(Solver):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         g = cast(Surface, objective)
-        shared = g.shared and not (batch == 1 and self._is_new(g))
-        points = self._points(g, shared)
+        points = self.grid if g.shared else 9 if g.convex else self.own_grid
         # a block of rows at a time keeps the first grid's costs (rows, points, d) small
         rows = max(1, ROWS // (points * feasible.dim))
         with torch.no_grad():
             if isinstance(g, ExpectedCost):
                 g = g.on(_without_dust(g.scenarios).by_coordinate())
             parts = [
-                self._rows(g.rows(slice(i, i + rows)), cast(Box, feasible), points, shared)
+                self._rows(g.rows(slice(i, i + rows)), cast(Box, feasible), points)
                 for i in range(0, batch, rows)
             ]
         return Solution(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
-    def _points(self, g: Surface, shared: bool) -> int:
-        return self.grid if shared else 9 if g.convex else self.own_grid
-
-    def _is_new(self, g: Surface) -> bool:
-        """Whether a table of f would be made for one x that may be the only one to use it."""
-        return isinstance(g, ExpectedCost) and fits(g, self.grid) and not came_before(g)
-
-    def _rows(self, g: Surface, box: Box, points: int, shared: bool) -> tuple[Tensor, Tensor]:
+    def _rows(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
         if self.prune and isinstance(g, ExpectedCost) and not fits(g, points):
             s = g.scenarios
             few = s.pruned(self.prune) if s.weights.shape[1] >= MANY else s
             if few is not s:
-                h = g.on(few.by_coordinate())
-                if len(g) == 1 and self._is_new(h):
-                    points, shared = self._points(h, False), False
-                a, _ = self._search(h, box, points, shared)
+                a, _ = self._search(g.on(few.by_coordinate()), box, points)
                 return a, g(a[:, None])[:, 0]
-        return self._search(g, box, points, shared)
+        return self._search(g, box, points)
 
-    def _search(self, g: Surface, box: Box, points: int, shared: bool) -> tuple[Tensor, Tensor]:
+    def _search(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
         lower, width = box.lower, box.upper - box.lower
         t = torch.linspace(0, 1, points, dtype=lower.dtype, device=lower.device)
         step = 1 / (points - 1)
@@ -121,9 +110,10 @@ class Separable(Solver):
         least = 2.0**-self.halvings
         modelled = points >= 5 and step > least and t.dtype == torch.float32
         table = None
-        if shared and isinstance(g, ExpectedCost) and fits(g, points):
+        if isinstance(g, ExpectedCost) and fits(g, points):
             if modelled and len(g) == 1:
-                single = _single(g, box, actions, basins, least)
+                table = kept_table(g, actions) or cost_table(g, actions)
+                single = _single(g, box, table, basins, least)
                 if single is not None:
                     return single
             table = cost_table(g, actions)
@@ -176,7 +166,7 @@ class _Spots:
 
 def _without_dust(s: Scenarios) -> Scenarios:
     """No weights so small that processors compute with them ten times as slowly."""
-    return Scenarios(torch.nn.functional.threshold(s.weights, DUST, 0.0), s.values)
+    return replace(s, weights=torch.nn.functional.threshold(s.weights, DUST, 0.0))
 
 
 def _on_grid(g: Surface, a: Tensor, table: Table | None) -> Tensor:
@@ -261,11 +251,11 @@ def _modelled(
 
 
 def _single(
-    g: ExpectedCost, box: Box, actions: Tensor, basins: int, least: float
+    g: ExpectedCost, box: Box, table: Table, basins: int, least: float
 ) -> tuple[Tensor, Tensor] | None:
-    """_modelled for one x alone; None if there is no table of f yet, or the check fails."""
-    table, task = kept_table(g, actions), cast(SeparableTask, g.task)
-    if table is None or not table.simple:
+    """_modelled for one x alone; None if the table is not made for it, or the check fails."""
+    task = cast(SeparableTask, g.task)
+    if not table.simple:
         return None
     w = g.scenarios.weights[0]
     found = search(task, table, w, basins, least)

@@ -15,10 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.scenarios import CACHE, ExpectedCost
+from costscape.scenarios import ExpectedCost
 from costscape.solvers.bends import Bends, find_bends
 from costscape.solvers.groups import GROUP, lower_bounds
 from costscape.tasks import SeparableTask, Task
+from costscape.weighted import CACHE
 
 BYTES = 2**27  # of one table
 KEPT = 2**28  # bytes of all that are kept; what is found from them takes up to 5/8 more
@@ -56,7 +57,6 @@ class Table:
 
 # a table goes when its task does, and the oldest when there are too many
 _kept: "WeakKeyDictionary[Task, Table]" = WeakKeyDictionary()
-_last: "WeakKeyDictionary[Task, Tensor]" = WeakKeyDictionary()  # the outcomes of a single x
 _lock = Lock()
 
 
@@ -68,23 +68,6 @@ def fits(g: ExpectedCost, points: int) -> bool:
     y = g.scenarios.values
     size = points * y.shape[1] * g.task.feasible.dim * y.element_size()
     return g.shared and y.device.type == "cpu" and size <= BYTES
-
-
-def came_before(g: ExpectedCost) -> bool:
-    """Whether this task's last single x had the same outcomes, or a table of them is kept.
-
-    One x alone does not say whether others share its outcomes. A table is worth its time if so.
-    """
-    values = g.scenarios.values
-    with _lock:
-        known, last = _kept.get(g.task), _last.get(g.task)
-    if known is not None and _same(known.values, values):
-        return True
-    if last is not None and _same(last, values):
-        return True
-    with _lock:
-        _last[g.task] = values.detach().clone()
-    return False
 
 
 def kept_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table | None:

@@ -140,9 +140,13 @@ def _terms(f: Cost, y: Tensor, a: Tensor, y_dims: int) -> Tensor:
     return _of_shape(f(y, a), (*_batch(y, a, y_dims), a.shape[-1]), "terms", y, a)
 
 
-def _batch(y: Tensor, a: Tensor, y_dims: int) -> torch.Size:
-    shape: torch.Size = torch.broadcast_shapes(y.shape[: y.ndim - y_dims], a.shape[:-1])
-    return shape
+def _batch(y: Tensor, a: Tensor, y_dims: int) -> tuple[int, ...]:
+    one, other = y.shape[: y.ndim - y_dims], a.shape[:-1]
+    if len(one) == len(other) and all(
+        p == q or 1 in (p, q) for p, q in zip(one, other, strict=True)
+    ):
+        return tuple(q if p == 1 else p for p, q in zip(one, other, strict=True))
+    return tuple(torch.broadcast_shapes(one, other))  # slow, which small decisions would feel
 
 
 def _check_callable(f: Cost, owner: str, name: str) -> None:
