@@ -25,6 +25,17 @@ CPU = (
 GPU = ("gpu", "roofline")
 LIMIT = 240  # seconds for one question
 PAGE = HERE.parent / "docs" / "performance.md"
+FRONT = PAGE.parents[1] / "README.md"
+HEADLINES = (
+    "training step, against own actions for each pair in eager torch",
+    "wind epoch, against DFL with 100 draws through cvxpylayers",
+    "decide 1,000, separable cost, against 500 steps of projected Adam",
+    "decide, convex cost, against a cvxpy loop",
+    "vaccine training step, one week",
+    "import DF2, Box and evaluate, beyond torch",
+    "wind epoch at the paper's size, one GPU",
+    "vaccine training step, wave of eight weeks, one GPU",
+)
 NOT_YET = "Not measured yet: `python benchmarks/run.py --{}` on such a machine, then `--write`.\n"
 
 
@@ -71,6 +82,16 @@ def page(text):
     return text
 
 
+def front(text):
+    """The README with a few of the kept results between their marks."""
+    begin, end = "<!-- speed: begin -->\n", "<!-- speed: end -->\n"
+    known = {r.name: r for name in ("cpu", "gpu") for r in kept(RESULTS / f"{name}.json")}
+    wide = max(map(len, HEADLINES))
+    lines = "\n".join(f"{name:<{wide}}  {known[name].result}" for name in HEADLINES)
+    before, rest = text.split(begin)
+    return f"{before}{begin}\n```text\n{lines}\n```\n\n{end}{rest.split(end)[1]}"
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     which = parser.add_mutually_exclusive_group(required=True)
@@ -85,6 +106,7 @@ def main(arguments=None):
         return 0
     if args.write:
         PAGE.write_text(page(PAGE.read_text()))
+        FRONT.write_text(front(FRONT.read_text()))
         return 0
     results = run(paths(GPU if args.gpu else CPU))
     print(show(results))

@@ -229,3 +229,5 @@ def test_the_tables_in_the_document_are_the_kept_ones(script):
     run = script("run")
     text = run.PAGE.read_text()
     assert run.page(text) == text, "run python benchmarks/run.py --write"
+    text = run.FRONT.read_text()
+    assert run.front(text) == text, "run python benchmarks/run.py --write"
