@@ -1,0 +1,51 @@
+"""Goals are judged by paired differences to the best opponent."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import quality
+
+
+def test_the_interval_is_that_of_students_t():
+    d = np.array([0.3, -0.1, 0.5, 0.2])
+    mean, low, high = quality.interval(d)
+    peer = ttest_1samp(d, 0).confidence_interval(0.95)
+    assert (mean, low, high) == pytest.approx((d.mean(), peer.low, peer.high))
+    assert quality.interval([0.3]) == (0.3, None, None)
+
+
+def test_the_best_opponent_has_the_least_mean_and_more_than_one_seed_in_common():
+    found = {
+        "df2": {0: 1.0, 1: 1.0, 2: 1.0},
+        "df2-paper": {0: 0.1, 1: 0.1, 2: 0.1},  # ours
+        "lucky": {0: 0.2},
+        "good": {0: 2.0, 1: 2.0, 7: 0.0},  # a seed that is not ours does not count
+        "bad": {0: 3.0, 1: 3.0, 2: 3.0},
+    }
+    assert quality.best_opponent(found, "df2") == "good"
+    line = quality.against_best(found, "p", "under it", lambda mine, theirs, high: high < 0)
+    assert line.met
+    assert line.opponent.startswith("good: 2 (n=2)")
+    assert line.difference.startswith("-1 ")
+
+
+def test_items_are_the_pairs_of_the_goal_about_items():
+    found = {
+        f"inventory-item{i}": {"df2": {0: i - 0.5, 1: i - 0.7}, "other": {0: float(i)}}
+        for i in (1, 2, 3)
+    }
+    line = quality.over_items(found, "items", "under it")
+    assert line.met
+    assert line.difference.startswith("-0.6 ")
+    found["inventory-item2"]["df2"] = {0: 9.0}
+    assert not quality.over_items(found, "items", "under it").met
+
+
+def test_a_goal_without_rows_is_not_measured():
+    assert quality.at_most({}, "wind", 59.5, "df2").met is None
+    assert quality.at_most({"df2": {0: 59.0, 1: 60.1}}, "wind", 59.5, "df2").met is False
