@@ -24,6 +24,7 @@ from costscape.data.sources import find
 from costscape.tasks import wind_bidding
 
 HISTORY, HORIZON = 24, 12
+RECORDED = 2  # epochs after which the steps of whole and of last batches are recorded
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ def fit(method, train, epochs):
 
 
 def epoch_seconds(method, train, epochs, now):
-    short = least(partial(fit, method, train, 1), 2, now)
-    long = min(once(partial(fit, method, train, 1 + epochs), now)[0] for _ in range(2))
+    short = least(partial(fit, method, train, RECORDED), 2, now)
+    long = min(once(partial(fit, method, train, RECORDED + epochs), now)[0] for _ in range(2))
     return (long - short) / epochs
 
 

@@ -34,20 +34,28 @@ def texts():
 
 
 def gaps(rows):
-    """What the paper's tables ask for and has no row, or rows of fewer seeds."""
+    """What the paper's tables ask for and has no row, rows of fewer epochs, or of fewer seeds."""
     there = {(row["problem"], label(row["method"], row["changes"]), row["seed"]) for row in rows}
     asked = defaultdict(set)
     for run in [*paper.synthetic(), *paper.table(), *paper.ablations()]:
         asked[run.problem, label(run.method, run.changes)].add(run.seed)
-    missing, few = defaultdict(list), defaultdict(list)
+    missing, short, few = defaultdict(list), defaultdict(list), defaultdict(list)
     for (problem, name), seeds in asked.items():
         have = sum((problem, name, seed) in there for seed in seeds)
-        if not have:
+        brief = sorted(
+            {n for p, n, _ in there if p == problem and n.startswith(f"{name} epochs=")}
+        )
+        if not have and brief:
+            short[problem] += brief
+        elif not have:
             missing[problem].append(name)
         elif have < len(seeds):
             few[problem].append(f"{name} {have} of {len(seeds)}")
     lines = ["## What is not there", ""]
-    for title, found in (("Not run", missing), ("Fewer seeds than asked for", few)):
+    titles = ("Not run", "Run for fewer epochs, one seed", "Fewer seeds than asked for")
+    for title, found in zip(titles, (missing, short, few), strict=True):
+        if not found:
+            continue
         lines += [f"{title}:", ""]
         lines += [f"- {problem}: {', '.join(names)}." for problem, names in found.items()]
         lines += [""]

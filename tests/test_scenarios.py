@@ -292,8 +292,11 @@ def test_an_outcome_may_have_several_axes(memory, shared):
         torch.testing.assert_close(ExpectedCost(task, s, memory)(a), by_loops(f, s, a))
 
 
-@pytest.mark.parametrize(("width", "most"), [(None, 8), (4, 64)])
-def test_what_is_computed_at_once_goes_by_the_width_a_task_tells(width, most):
+# 8 numbers of y, four times, in single precision: 128 bytes an evaluation, or shared among J
+@pytest.mark.parametrize(
+    ("width", "J", "most"), [(None, 8, 8), (4, 8, 32), (4, 1, 4), (4, 32, 32)]
+)
+def test_what_is_computed_at_once_goes_by_the_width_a_task_tells(width, J, most):
     asked = []
 
     def cost(y, a):
@@ -302,10 +305,9 @@ def test_what_is_computed_at_once_goes_by_the_width_a_task_tells(width, most):
 
     task = Task(cost, Box(0.0, 1.0, dim=1), width=width)
     scenarios = Scenarios(torch.full((1, 16), 1 / 16), torch.rand(1, 16, 8))
-    # 8 numbers of y, four times, in single precision: 128 bytes an evaluation
-    ExpectedCost(task, scenarios, memory=1024)(torch.rand(1, 8, 1))
+    ExpectedCost(task, scenarios, memory=1024)(torch.rand(1, J, 1))
     assert max(asked) == most
-    assert sum(asked) == 128
+    assert sum(asked) == 16 * J
 
 
 @given(

@@ -7,140 +7,174 @@ numbers on the way, such as one that solves until it converges: the first steps 
 that, and such fits are stepped as they come.
 """
 
-from collections.abc import Sequence
-from functools import cache
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
-WATCHED = 3  # steps before the recording: libraries set themselves up in the first
+from costscape.recording import recording, side_stream, watched
+
+WATCHED = 3  # steps before the first recording: libraries set themselves up in the first
+
+Result = TypeVar("Result")
 
 
 @runtime_checkable
 class Update(Protocol):
-    """Rows of a batch, and the share by which an average follows, to the loss; changes weights.
+    """A step in two halves: rows of a batch to the loss, its gradient left in the weights; then
+    the weights move, and an average follows them by a share of the way.
 
-    Its state (weights, averages, an optimiser made with capturable=True) must stay in the same
-    tensors, and it must draw from ``rng`` or torch's own generator.
+    The first half changes nothing else, so that it may be done anew. State (weights, averages, an
+    optimiser made with capturable=True) must stay in the same tensors, and draws must come from
+    ``rng`` or torch's own generator.
     """
 
     @property
     def rng(self) -> Generator: ...
 
-    def __call__(self, rows: Tensor, share: float | Tensor) -> Tensor: ...
+    def gradient(self, rows: Tensor) -> Tensor: ...
+
+    def move(self, share: float | Tensor) -> None: ...
+
+
+U = TypeVar("U", bound=Update)
 
 
 def one_by_one(
     updates: Sequence[Update], rows: Int[Tensor, "n B"], shares: Sequence[float]
 ) -> Float[Tensor, "n"]:
     """One step of each, in order; the losses."""
-    given = zip(updates, rows, shares, strict=True)
-    return torch.stack([update(own, share) for update, own, share in given])
+    losses = []
+    for update, own, share in zip(updates, rows, shares, strict=True):
+        losses.append(update.gradient(own))
+        update.move(share)
+    return torch.stack(losses)
 
 
-class Captured:
-    """``one_by_one`` recorded for batches of ``size`` rows; others are done as they come.
+def side_by_side(updates: Sequence[Update], rows: Int[Tensor, "n B"]) -> Float[Tensor, "n"]:
+    """The gradients of each, none waiting for another."""
+    parts = [partial(update.gradient, own) for update, own in zip(updates, rows, strict=True)]
+    return torch.stack(branches(parts, rows.device))
 
-    Recorded anew where the updates are others than the last time.
+
+def branches(parts: Sequence[Callable[[], Result]], device: torch.device) -> list[Result]:
+    """Each on a stream of its own, on a GPU, so that in a graph none waits for another."""
+    if device.type != "cuda" or len(parts) == 1:
+        return [part() for part in parts]
+    main, found = torch.cuda.current_stream(device), []
+    sides = [side_stream(device, 1 + i) for i in range(len(parts))]
+    for side in sides:
+        side.wait_stream(main)
+    try:
+        for side, part in zip(sides, parts, strict=True):
+            with torch.cuda.stream(side):
+                found.append(part())
+    finally:
+        for side in sides:
+            main.wait_stream(side)
+    return found
+
+
+@dataclass
+class _Size:
+    """Batches of one number of rows: what is known of their steps, and the recording."""
+
+    seen: int = 0
+    possible: bool = True
+    graph: torch.cuda.CUDAGraph | None = None
+    rows: Tensor = field(default_factory=lambda: torch.empty(0))
+    shares: list[Tensor] = field(default_factory=list)
+    told: list[float] = field(default_factory=list)
+    losses: Tensor = field(default_factory=lambda: torch.empty(0))
+
+
+class Captured(Generic[U]):
+    """A step of each as a graph, one for each batch size.
+
+    ``gradients`` computes them, from rows (n, B) to n losses. Recorded anew where the updates are
+    others than the last time. The first size is watched for ``WATCHED`` steps, others for one. The
+    graphs share their memory: what one leaves, losses apart, is not read after another has run.
     """
 
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.seen = 0
-        self.possible = True
-        self.graph: torch.cuda.CUDAGraph | None = None
-        self.updates: list[Update] = []
-        self.told: list[float] = []
+    def __init__(self, gradients: Callable[[Sequence[U], Tensor], Tensor] = side_by_side) -> None:
+        self.gradients = gradients
+        self.sizes: dict[int, _Size] = {}
+        self.updates: list[U] = []
 
     def __call__(
-        self, updates: Sequence[Update], rows: Int[Tensor, "n B"], shares: Sequence[float]
+        self, updates: Sequence[U], rows: Int[Tensor, "n B"], shares: Sequence[float]
     ) -> Float[Tensor, "n"]:
-        if not self.possible or rows.shape[1] != self.size:
-            return one_by_one(updates, rows, shares)
-        if self.seen < WATCHED:
-            self.seen += 1
-            given = zip(_sides(rows), updates, rows, shares, strict=True)
-            return torch.stack([self._watched(*each) for each in given])
-        if self.graph is None or list(updates) != self.updates:
-            self._record(updates, rows, shares)
-        assert self.graph is not None
-        self.rows.copy_(rows)
-        if list(shares) != self.told:  # an old average follows by the same share at every step
-            self.told = list(shares)
-            for held, share in zip(self.shares, shares, strict=True):
+        """The losses; they stand until the next call."""
+        size = self.sizes.setdefault(rows.shape[1], _Size())
+        if not size.possible or size.seen < self._needed():
+            return self._as_it_comes(size, updates, rows, shares)
+        if list(updates) != self.updates:
+            self._forget(updates)
+        if size.graph is None:
+            self._record(size, rows, shares)
+        assert size.graph is not None
+        size.rows.copy_(rows)
+        if list(shares) != size.told:  # an old average follows by the same share at every step
+            size.told = list(shares)
+            for held, share in zip(size.shares, shares, strict=True):
                 held.fill_(share)
-        self.graph.replay()
-        return self.losses
+        size.graph.replay()
+        return size.losses
 
-    def _watched(
-        self, side: torch.cuda.Stream, update: Update, rows: Tensor, share: float
+    def _needed(self) -> int:
+        return 1 if any(size.seen >= WATCHED for size in self.sizes.values()) else WATCHED
+
+    def _as_it_comes(
+        self, size: _Size, updates: Sequence[U], rows: Tensor, shares: Sequence[float]
     ) -> Tensor:
-        """The step itself, unless it makes the CPU wait for a number; then all over again."""
-        if not self.possible:
-            return update(rows, share)
-        device = rows.device
-        before = update.rng.get_state(), torch.cuda.get_rng_state(device)
-        mode = torch.cuda.get_sync_debug_mode()
-        # the first step may wait while cuDNN sets up its dropout
-        torch.cuda.set_sync_debug_mode("error" if self.seen > 1 else mode)
-        side.wait_stream(torch.cuda.current_stream(device))
-        try:
-            with torch.cuda.stream(side):
-                loss = update(rows, share)
-        except RuntimeError as error:
-            if "synchroniz" not in str(error):
-                raise
-            self.possible = False
-        finally:
-            torch.cuda.set_sync_debug_mode(mode)
-            torch.cuda.current_stream(device).wait_stream(side)
-        if self.possible:
-            return loss
-        update.rng.set_state(before[0])
-        torch.cuda.set_rng_state(before[1], device)
-        return update(rows, share)
+        """A step with nothing recorded; it is watched, unless that is known to be in vain."""
 
-    def _record(self, updates: Sequence[Update], rows: Tensor, shares: Sequence[float]) -> None:
-        self.graph = None  # the memory of the last recording is free for this one
+        def work() -> Tensor:
+            return self.gradients(updates, rows)
+
+        losses: Tensor | None = None
+        if size.possible:
+            first = all(other.seen == 0 for other in self.sizes.values())
+            size.seen += 1
+            draws = [update.rng for update in updates]
+            losses = watched(work, rows.device, strict=not first, draws=draws)
+            size.possible = losses is not None
+        if losses is None:
+            losses = work()
+        self._move(updates, _filled(shares, rows.device))  # as recorded, to the bit
+        return losses
+
+    def _forget(self, updates: Sequence[U]) -> None:
+        for size in self.sizes.values():
+            size.graph = None  # the memory of the last recordings is free for the next
         self.updates = list(updates)
-        self.rows = rows.clone()
-        self.told = list(shares)
-        held = torch.tensor(self.told, dtype=torch.float64, device=rows.device)
-        self.shares = held.unbind()
+        self.pool = torch.cuda.graph_pool_handle()
+
+    def _record(self, size: _Size, rows: Tensor, shares: Sequence[float]) -> None:
+        size.rows = rows.clone()
+        size.told = list(shares)
+        size.shares = _filled(shares, rows.device)
         graph = torch.cuda.CUDAGraph()
-        for update in updates:
+        for update in self.updates:
             graph.register_generator_state(update.rng)
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            self.losses = self._side_by_side()
-        self.graph = graph
+        with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+            size.losses = self.gradients(self.updates, size.rows)
+            self._move(self.updates, size.shares)
+        size.graph = graph
 
-    def _side_by_side(self) -> Tensor:
-        """Each on a stream of its own, so that in the graph none waits for another."""
-        given = list(zip(self.updates, self.rows, self.shares, strict=True))
-        if len(given) == 1:
-            ((update, rows, share),) = given
-            return update(rows, share).unsqueeze(0)
-        main = torch.cuda.current_stream(self.rows.device)
-        sides, losses = _sides(self.rows), []
-        for side in sides:
-            side.wait_stream(main)
-        try:
-            for side, (update, rows, share) in zip(sides, given, strict=True):
-                with torch.cuda.stream(side):
-                    losses.append(update(rows, share))
-        finally:
-            for side in sides:
-                main.wait_stream(side)
-        return torch.stack(losses)
+    def _move(self, updates: Sequence[Update], shares: Sequence[Tensor]) -> None:
+        device = shares[0].device
+        parts = [partial(update.move, own) for update, own in zip(updates, shares, strict=True)]
+        if recording(device):
+            branches(parts, device)
+        else:
+            for part in parts:
+                part()
 
 
-def _sides(rows: Int[Tensor, "n B"]) -> list[torch.cuda.Stream]:
-    return [_side(rows.device, i) for i in range(len(rows))]
-
-
-@cache
-def _side(device: torch.device, i: int) -> torch.cuda.Stream:
-    """The same in every fit: cuBLAS keeps some memory for each stream it has seen."""
-    return torch.cuda.Stream(device)
+def _filled(shares: Sequence[float], device: torch.device) -> list[Tensor]:
+    return [torch.full((), share, dtype=torch.float64, device=device) for share in shares]

@@ -27,14 +27,19 @@ class Step:
     optimiser: torch.optim.Optimizer
     follows: bool
 
-    def __call__(self, rows: Int[Tensor, "B"], share: float | Tensor) -> Tensor:
-        batch = Dataset(self.data.x[rows], self.data.y[rows])
+    def batch(self, rows: Int[Tensor, "B"]) -> Dataset:
+        return Dataset(self.data.x[rows], self.data.y[rows])
+
+    def gradient(self, rows: Int[Tensor, "B"]) -> Tensor:
+        """The loss; its gradient is left in the model."""
+        batch = self.batch(rows)
         self.optimiser.zero_grad(set_to_none=True)
-        value = _backward(self.loss, batch, self.rng, self.model)
+        return _backward(self.loss, batch, self.rng, self.model)
+
+    def move(self, share: float | Tensor) -> None:
         self.optimiser.step()
         if self.follows:
             _follow(self.average, self.model, share)
-        return value
 
 
 def twin(model: nn.Module) -> nn.Module:
@@ -99,9 +104,17 @@ def _backward(loss: Loss, batch: Dataset, rng: Generator, model: nn.Module) -> T
 
 @torch.no_grad()
 def _follow(average: nn.Module, model: nn.Module, share: float | Tensor) -> None:
-    if isinstance(share, Tensor):
-        share = share.to(next(model.parameters()).dtype)
-    for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
-        slow.lerp_(fast, share)
-    for held, new in zip(average.buffers(), model.buffers(), strict=True):
-        held.copy_(new)
+    slow: list[Tensor] = list(average.parameters())
+    fast: list[Tensor] = list(model.parameters())
+    held, new = list(average.buffers()), list(model.buffers())
+    if isinstance(share, Tensor):  # a number on the GPU: a kernel for many tensors at once
+        way = torch._foreach_sub(fast, slow)
+        torch._foreach_mul_(way, share.to(fast[0].dtype))
+        torch._foreach_add_(slow, list(way))
+        if held:
+            torch._foreach_copy_(held, new)
+        return
+    for one, other in zip(slow, fast, strict=True):
+        one.lerp_(other, share)
+    for one, other in zip(held, new, strict=True):
+        one.copy_(other)

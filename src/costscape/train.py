@@ -15,6 +15,7 @@ from costscape.checkpoint import Checkpoint
 from costscape.data import Dataset
 from costscape.progress import progress
 from costscape.steps import Loss, compiled, get_rng, set_rng
+from costscape.together import Together
 from costscape.underway import Fit, History, Score, Underway, copy_of
 
 __all__ = [
@@ -45,7 +46,8 @@ class Training:
     bits as an unbroken one. ``device`` None takes a GPU where there is one. ``compile`` runs the
     loss through torch.compile, which pays on long fits, and goes on without if that fails.
     ``record`` replays a step on a GPU as one CUDA graph, where the loss allows it; networks that
-    are fitted together then share the graph.
+    are fitted together then share the graph, and their LSTMs are computed as one (``Together``).
+    Such an LSTM's dropout and noise are other draws from the same seed than without ``record``.
     Under torchrun ``batch_size`` is that of all processes together.
     """
 
@@ -110,8 +112,8 @@ def fit_networks(
 ) -> list[History]:
     """Fit several networks to the same data, each with its own batches, actions and best epoch.
 
-    Where steps are recorded, on a GPU, all advance together: the GPU overlaps their steps, so
-    that several take little longer than one. They then share one stream of dropout, seeded by the
+    Where steps are recorded, on a GPU, all advance together: LSTMs of one shape are computed as
+    one, and the rest of their steps overlaps. They then share one stream of dropout, seeded by the
     first, and one checkpoint. Elsewhere ``alone`` fits one after the other, each with a checkpoint
     of its own name.
     """
@@ -153,7 +155,7 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
     fast = all(_records(fit.model, training) for fit in fits)
     runs = [_start(fit, data, training, fast) for fit in fits]
     device = next(fits[0].model.parameters()).device
-    advance = Captured(training.batch_size) if fast else one_by_one
+    advance = Captured(Together([fit.model for fit in fits])) if fast else one_by_one
     leads = distributed.is_first()
     keeper = _keeper(fits, data, training)
     epochs, first = training.epochs, 0
@@ -183,7 +185,8 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
             total = torch.zeros(len(going), device=device)
             batches = orders.to(data.x.device).split(training.batch_size, 1)
             for age, rows in enumerate(batches, epoch * steps):
-                total += advance(updates, rows, [r.share(age) for r in going]) * rows.shape[1]
+                losses = advance(updates, rows, [r.share(age) for r in going])
+                total.add_(losses, alpha=rows.shape[1])
             for run, loss in zip(going, total.tolist(), strict=True):
                 _close(run, epoch, loss / len(data), training)
             states = [run.state() for run in runs]

@@ -17,6 +17,7 @@ CACHE = 2**20  # on a CPU, where larger temporaries cost four times as much for 
 GRADIENT = 2**27  # on a CPU with gradients, which a split computes twice
 PART = 2**24  # of such a split
 GPU = 2**31
+COPIES = 4  # temporaries of one argument
 
 
 def weighted(
@@ -33,8 +34,7 @@ def weighted(
     the bytes it may take, None for what suits the device. What takes more is split along S, J or
     B, and gradients recompute each part.
     """
-    # f makes a few temporaries as wide as the wider of its two arguments, if it says nothing
-    width = (numbers or 4 * max(a.shape[-1], prod(y.shape[2:]))) * a.element_size()
+    width = _width(a, y, numbers) * a.element_size()
     most = max(1, (memory or _bound(a)) // width)
     if _evaluations(a, y) <= most:
         return _weighted(f, a, w, y)
@@ -43,6 +43,14 @@ def weighted(
         part = most if numbers else min(most, max(1, PART // width))
         return _Recomputed.apply(f, part, a, w, y)  # type: ignore[no-any-return,no-untyped-call]
     return _split(f, a, w, y, most)
+
+
+def _width(a: Tensor, y: Tensor, numbers: int | None) -> int:
+    """How many numbers one pair takes, its part of what f makes of y alone among them."""
+    of_y = prod(y.shape[2:])
+    if numbers is None:  # a few temporaries as wide as the wider of its two arguments
+        return COPIES * max(a.shape[-1], of_y)
+    return numbers + COPIES * of_y * len(y) * y.shape[1] // max(1, _evaluations(a, y))
 
 
 def _bound(a: Tensor) -> int:

@@ -3,14 +3,17 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from costscape import DF2, Absolute, Mixture, Training, evaluate
+from costscape import DF2, Absolute, Base, Mixture, Training, evaluate
 from costscape.checks import check_method, check_set
-from costscape.data import Splits
+from costscape.data import Splits, trip_shares
 from costscape.experiments import FAMILIES, METHODS, PROBLEMS, method_of
+from costscape.models import mean_level
 from costscape.refusal import Refusal
 
 NAMES = [*METHODS, *(f"{family}2" for family in FAMILIES)]
 NAMES.remove("proportional")  # for one kind of problem, and tested with it
+
+BRIEF = Training(epochs=1, progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +168,25 @@ def test_the_papers_method_gets_the_papers_sizes(problems):
     assert made.encoder is p.encoder
     assert made.training == replace(p.training, lr=1e-3, decay=False)
     assert made.choose_epoch  # as for all others
+
+
+def test_methods_with_levels_see_outcomes_relative_to_what_the_problem_says(problems):
+    item, wave = problems["inventory"], problems["vaccine-wave"]
+    assert method_of("two-stage-gmm1+levels")(item, 0).level is mean_level
+    assert method_of("dfl-pe+levels")(wave, 0).level == Base(trip_shares)
+    assert method_of("dfl-pe")(wave, 0).level is None
+    with pytest.raises(
+        ValueError, match=r"named 'constant\+levels': Constant has no setting level"
+    ):
+        method_of("constant+levels")(item, 0)
+
+
+def test_on_the_vaccine_problems_a_forecast_of_changes_is_nearer_than_one_of_shares(problems):
+    p = cut(problems["vaccine"])
+    train, val = p.data.train, p.data.val
+    errors = []
+    for name in ("two-stage-pe+levels", "two-stage-pe"):
+        method = replace(method_of(name)(p, 0), training=BRIEF)
+        method.fit(train.x, train.y, val=(val.x, val.y))
+        errors.append(float((method.scenarios(val.x).values[:, 0] - val.y).square().mean()))
+    assert errors[0] < 0.8 * errors[1]

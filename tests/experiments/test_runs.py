@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 from dataclasses import fields, replace
+from functools import partial
 
 import pytest
 import torch
 
 from costscape.data import Dataset, Splits
 from costscape.experiments import METHODS, PROBLEMS, Run, prepare, runs
+from costscape.methods import df2
+from costscape.models import MLP, Absolute
 from costscape.tasks import Task
 from costscape.train import Training
 
@@ -115,6 +118,15 @@ def test_a_setting_of_the_named_method_is_in_the_recipe_without_being_changed(mo
     make = METHODS["df2"]
     monkeypatch.setitem(METHODS, "df2", lambda p, seed: replace(make(p, seed), points=7))
     assert recipe("df2") != before
+
+
+def test_what_settings_of_none_stand_for_is_in_the_recipe(monkeypatch):
+    before, paper = recipe(), recipe("df2-paper")
+    monkeypatch.setattr(df2, "suitable", lambda train: [Absolute()])
+    other = recipe()
+    monkeypatch.setattr(df2, "wide_by_shape", lambda shape: partial(MLP, 2, hidden=7))
+    assert len({before, other, recipe()}) == 3
+    assert recipe("df2-paper") == paper  # which says both itself
 
 
 def test_training_is_in_the_recipe_but_not_how_it_is_shown(monkeypatch):

@@ -9,6 +9,7 @@ from costscape import (
     Absolute,
     Anchored,
     Box,
+    Changes,
     Costs,
     LocationScale,
     Slopes,
@@ -22,6 +23,12 @@ from costscape.methods import df2, forms
 from costscape.models import AnchoredValues, Attention, LocationScaleNetwork, Values
 from costscape.scenarios import ExpectedCost
 
+
+def first(x):
+    """Something of the shape of y and near it."""
+    return x[:, :1]
+
+
 FORMS = [
     Absolute(),
     Anchored(epochs=2),
@@ -29,6 +36,8 @@ FORMS = [
     WindowLevels(Anchored(epochs=2)),
     WindowLevels(Absolute()),
     WindowLevels(LocationScale()),
+    Changes(first, Absolute()),
+    Changes(first, LocationScale()),
 ]
 
 
@@ -54,6 +63,25 @@ def test_with_window_levels_scenarios_grow_with_the_window(newsvendor, demand, t
     assert torch.equal(after.values, 8 * before.values)
     assert torch.equal(after.weights, before.weights)
     assert torch.allclose(tripled.values, 3 * before.values, rtol=1e-4)
+
+
+def test_changes_are_the_same_for_all_x_around_a_base_that_is_not(newsvendor, demand, tiny):
+    x, y = demand(60)
+    s = tiny(newsvendor(), outcomes=Changes(first, Absolute())).fit(x, y).scenarios(x)
+    changes = s.values - first(x).unsqueeze(1)
+    assert torch.allclose(changes, changes[:1], atol=1e-5)
+    assert not torch.allclose(s.values, s.values[:1], atol=1e-2)
+
+
+def test_changes_from_a_series_that_grew_decide_beyond_all_labels(newsvendor, tiny):
+    rng = torch.Generator().manual_seed(0)
+    x = 1 + torch.rand(200, 2, generator=rng)
+    y = first(x) + 0.1 * torch.rand(200, 1, generator=rng)
+    task = newsvendor(upper=100.0)
+    grown = tiny(task, outcomes=Changes(first, Absolute())).fit(x, y).decide(x + 50)
+    past = first(x) + 50
+    assert ((grown >= past) & (grown <= past + 0.1)).float().mean() > 0.9
+    assert (tiny(task, outcomes=Absolute()).fit(x, y).decide(x + 50) < 3).all()
 
 
 def test_without_window_levels_scenarios_do_not_grow_with_the_window(newsvendor, demand, tiny):
@@ -285,14 +313,25 @@ PLAIN = [LocationScale(), Absolute(), Anchored()]
         pytest.param([(6, 1), (3, 2)], PLAIN, id="a matrix to come"),
         pytest.param([(6, 1), (3,), -0.1], PLAIN, id="a negative past"),
         pytest.param([(6, 1), (3,), 0.0, -0.1], PLAIN, id="a negative future"),
-        pytest.param([(1000,), (100,)], PLAIN, id="as large as may be"),
+        pytest.param([(1000,), (20,)], PLAIN, id="as large as may be"),
         pytest.param([(1001,), (1,)], PLAIN[1:], id="many features"),
-        pytest.param([(1000,), (101,)], PLAIN[1:], id="many numbers in the line"),
+        pytest.param([(1000,), (21,)], PLAIN[1:], id="many numbers in the line"),
         pytest.param([(1001, 1), (3,)], [*PLAIN[1:], WindowLevels()], id="a long series"),
     ],
 )
 def test_the_forms_that_suit_the_data_come_simplest_first(given, forms):
     assert suited(*given) == forms
+
+
+def test_every_other_member_of_location_and_scale_has_lines(newsvendor, demand, tiny):
+    x, y = demand(60)
+    for form in (LocationScale(), WindowLevels(LocationScale()), Changes(first, LocationScale())):
+        model = tiny(newsvendor(), {"epochs": 1}, outcomes=form, members=3).fit(x, y)
+        assert [m.lines is not None for m in model.model_.members] == [False, True, False]
+    for lines in (False, True):
+        form = LocationScale(lines)
+        model = tiny(newsvendor(), {"epochs": 1}, outcomes=form, members=2).fit(x, y)
+        assert [m.lines is not None for m in model.model_.members] == [lines, lines]
 
 
 KINDS = {

@@ -16,7 +16,9 @@ from costscape import (
     MLP,
     Absolute,
     Anchored,
+    Base,
     Box,
+    Changes,
     Constant,
     Costs,
     Finite,
@@ -33,6 +35,7 @@ from costscape import (
     WindowLevels,
     load,
 )
+from costscape.data import trip_shares
 from costscape.methods import store
 
 DF2_SETTINGS = {
@@ -192,6 +195,17 @@ def test_a_level_of_the_users_own_is_asked_for(tiny, newsvendor, demand, tmp_pat
     )
 
 
+def test_a_base_of_the_users_own_is_asked_for(tiny, newsvendor, demand, tmp_path):
+    x, y = demand(60)
+    form = Changes(lambda x: x[:, :1], Absolute())
+    model = tiny(newsvendor(), {"epochs": 1}, outcomes=form).fit(x, y)
+    model.save(tmp_path / "m")
+    with pytest.raises(ValueError, match="outcomes=Changes, which is your own code"):
+        load(tmp_path / "m", newsvendor())
+    back = load(tmp_path / "m", newsvendor(), outcomes=form)
+    assert torch.equal(back.decide(x), model.decide(x))
+
+
 @dataclass
 class Middle(Method):
     """The middle of C, whatever x: a method of a user's own."""
@@ -233,7 +247,7 @@ def test_a_method_of_the_users_own_is_loaded_when_its_class_is_given(newsvendor,
         partial(MLP, 24, hidden=7, dropout=0.2),
         partial(LSTM, 3),
         *(Absolute(), Anchored(epochs=4), WindowLevels(Absolute())),
-        *(LocationScale(), WindowLevels(LocationScale())),
+        *(LocationScale(), WindowLevels(LocationScale()), Changes(trip_shares), Base(trip_shares)),
         *(Slopes(), Costs(), Costs(weighting=False, by_coordinate=False)),
         *(Separable(grid=9), ProjectedAdam(lr=0.1), MirrorDescent(steps=3)),
         Training(epochs=3, checkpoint="x"),

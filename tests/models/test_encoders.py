@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 import torch
 
-from costscape.models import LSTM, MLP, by_shape
+from costscape.models import LSTM, MLP, by_shape, wide_by_shape
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,12 @@ def test_rows_get_an_mlp_and_sequences_an_lstm():
     assert sequence.lstm.input_size == 3
     assert rows(torch.randn(2, 5)).shape == (2, rows.out_features)
     assert image(torch.randn(2, 2, 4, 4)).shape == (2, image.out_features)
+
+
+def test_the_wide_ones_differ_in_the_lstm_alone():
+    sequence, rows = wide_by_shape((24, 3))(), wide_by_shape((5,))()
+    assert isinstance(rows, MLP)
+    assert (sequence.lstm.input_size, sequence.lstm.hidden_size) == (3, 256)
+    assert sequence.lstm.num_layers == 2
+    x = torch.randn(2, 24, 3)
+    assert torch.equal(sequence.train()(x), sequence(x))  # neither dropout nor noise

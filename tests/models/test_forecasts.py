@@ -40,6 +40,20 @@ def test_the_likelihood_is_that_of_torch_distributions(k):
     assert torch.allclose(net.loss(x, y), expected, rtol=1e-10)
 
 
+def test_numbers_that_never_change_have_no_part_in_the_likelihood():
+    x, y = pairs(d=3)
+    y[:, 1] = 4.0
+    units = Units(x, y)
+    net = MixtureForecast(MLP(3, hidden=8), units, units.standard(x[:2], y[:2]), 20).double()
+    logits, m, s = net._parts(x.double())
+    kept = [0, 2]
+    law = Independent(Normal(m[..., kept], s[..., kept]), 1)
+    mixed = MixtureSameFamily(Categorical(logits=logits), law)
+    z = units.standard(x.double(), y.double())
+    assert torch.allclose(net.loss(x.double(), y.double()), -mixed.log_prob(z[:, kept]))
+    assert (net(x.double()).values[..., 1] - 4).abs().max() < 1e-3
+
+
 def test_the_likelihood_of_a_thousand_components_is_finite_far_away_in_single_precision():
     net, x, y = mixture(1000, dtype=torch.float32)
     far = y + 1e4

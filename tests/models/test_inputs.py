@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from costscape.models import ByLevel, Standardise, mean_level
+from costscape.models import Base, ByLevel, Standardise, Units, mean_level
 
 
 def test_rows_are_standardised_feature_by_feature_as_numpy_does():
@@ -71,3 +71,48 @@ def test_a_level_is_never_under_one_percent_of_the_training_mean():
 def test_a_level_that_is_not_one_positive_number_a_window_is_refused(bad, said):
     with pytest.raises(ValueError, match=said):
         ByLevel(bad, torch.zeros(4, 3))
+
+
+def test_a_base_is_taken_off_outcomes_and_added_again():
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(40, 5, generator=rng, dtype=torch.float64)
+    y = x[:, -2:] + 3 + 0.1 * torch.randn(40, 2, generator=rng, dtype=torch.float64)
+    units = Units(x, y, Base(lambda x: x[:, -2:]))
+    z = units.standard(x, y)
+    changes = (y - x[:, -2:]).numpy()
+    assert np.allclose(z.numpy(), (changes - changes.mean(0)) / changes.std(0))
+    assert torch.allclose(units.undo(x, z[:, None])[:, 0], y)
+    assert torch.allclose(units.undo(x, z), y)
+    # what the network sees of x stays as it is, and spreads have no base
+    assert torch.equal(units.inputs(x), Standardise(x)(x))
+    assert torch.allclose(units.spread(x, torch.ones_like(z)[:, None])[0, 0], units.y_scaler.scale)
+    assert units.own
+    assert not Units(x, y).own
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (lambda x: x, r"shape of y, \(4, 2\), but it gave shape \(4, 3\), all finite"),
+        (lambda x: x[:, :2] / 0, "not all finite"),
+    ],
+)
+def test_a_base_that_is_not_like_y_is_refused(bad, said):
+    with pytest.raises(ValueError, match=said):
+        Units(torch.ones(4, 3), torch.ones(4, 2), Base(bad))
+
+
+def test_a_number_of_y_that_never_changes_hardly_moves_whatever_the_network_says():
+    y = torch.randn(50, 2, 3, 3)
+    y[:, 1, 2, 0] = 0.25
+    units = Units(torch.randn(50, 4), y)
+    z = torch.randn(5, 7, 2, 3, 3)
+    back = units.undo(torch.randn(5, 4), z)
+    assert torch.allclose(back[..., 1, 2, 0], torch.tensor(0.25), atol=1e-5)
+    small = units.spread(torch.randn(5, 4), torch.ones_like(z))[..., 1, 2, 0]
+    assert ((small > 0) & (small < 2e-6)).all()
+    assert int((units.moves == 0).sum()) == 1
+    assert units.moves[1, 2, 0] == 0
+    assert float(back[..., 0, 0, 0].std()) == pytest.approx(
+        float(y[:, 0, 0, 0].std(correction=0) * z[..., 0, 0, 0].std()), rel=1e-4
+    )

@@ -13,7 +13,7 @@ def made():
     y = y + torch.randn(80, 2, generator=rng)
     units = Units(x, y)
     start = torch.arange(0, 80, 8)
-    return x, y, start, LocationScaleNetwork(MLP(3), units, x, y, start, True)
+    return x, y, start, LocationScaleNetwork(MLP(3), units, x, y, start, True, lines=True)
 
 
 def test_the_location_starts_at_ridge_regression(made):
@@ -41,6 +41,22 @@ def test_the_scale_widens_what_lies_around_the_location(made):
     wide = net(x).values
     m = net.units.undo(x, net.location(net.units.inputs(x)).unsqueeze(1))
     assert torch.allclose(wide - m, 2 * (narrow - m), atol=1e-4)
+
+
+def test_each_outcome_follows_x_along_a_line_of_its_own(made):
+    x, y, start, net = made
+    flat = net(x).values
+    with torch.no_grad():
+        net.lines.copy_(torch.randn(net.lines.shape, generator=torch.Generator().manual_seed(1)))
+        net.log_scale.bias.fill_(2.0).log_()
+    z = net.units.inputs(x)
+    moved = torch.einsum("smk,bk->bsm", net.lines.detach(), z)
+    m = net.units.undo(x, net.location(z).unsqueeze(1))
+    expected = m + 2 * (flat - m + net.units.y_scaler.scale * moved)
+    assert torch.allclose(net(x).values, expected, atol=1e-4)
+    plain = LocationScaleNetwork(MLP(3), net.units, x, y, start, True)
+    assert plain.lines is None
+    assert torch.allclose(plain(x).values, flat, atol=1e-5)
 
 
 def test_x_moves_outcomes_and_not_their_weights(made):

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import costscape.solvers.modelled as modelled
 import costscape.solvers.separable as module
 import costscape.solvers.table as table
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
@@ -93,8 +94,8 @@ def test_what_no_parabola_fits_is_searched_in_the_plain_way(frequency, monkeypat
     g = surface(task, 8, 50, True)
     slow = Separable().minimise(Plain(g), task.feasible, 8)
     asked = []
-    plain = module._plain
-    monkeypatch.setattr(module, "_plain", lambda g, *a: asked.append(len(g)) or plain(g, *a))
+    plain = modelled.halved
+    monkeypatch.setattr(modelled, "halved", lambda g, *a: asked.append(len(g)) or plain(g, *a))
     fast = Separable().minimise(g, task.feasible, 8)
     assert asked == [8]
     torch.testing.assert_close(fast.cost, slow.cost, rtol=1e-5, atol=1e-5)
@@ -104,7 +105,8 @@ def test_most_costs_need_no_second_search(monkeypatch):
     def never(*_):
         raise AssertionError("searched in the plain way")
 
-    monkeypatch.setattr(module, "_plain", never)
+    for each in (module, modelled):
+        monkeypatch.setattr(each, "halved", never)
     for name in TASKS:
         g = surface(TASKS[name](), 50, 200, True)
         Separable().minimise(g, g.task.feasible, 50)

@@ -12,6 +12,7 @@ from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
 from costscape.solvers.bends import find_bends
 from costscape.solvers.groups import GROUP, NEAR, lower_bounds, within
 from costscape.solvers.table import FALL, cost_table
+from costscape.solvers.valleys import hopeful, local_minima
 from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 
 TASKS = {
@@ -184,8 +185,8 @@ def test_what_is_looked_at_holds_every_hopeful_valley(seed, J, S, jumps):
     torch.testing.assert_close(
         part[known], whole[:, begin : begin + part.shape[1]][known], rtol=1e-5, atol=1e-5
     )
-    best, k, found = module._local_minima(whole[None], J)
-    found &= module._hopeful(whole[None], best, k)
+    best, k, found = local_minima(whole[None], J)
+    found &= hopeful(whole[None], best, k)
     for i in range(2):
         here = k[0, i][found[0, i]] - begin
         assert (here >= 0).all()

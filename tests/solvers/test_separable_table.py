@@ -122,13 +122,13 @@ def test_a_copy_of_the_task_has_a_table_of_its_own():
 
 def test_a_table_goes_with_its_task():
     gc.collect()
-    before = len(module._kept)
+    before = len(module._kept.of)
     g = problem()
     cost_table(g, grid(g))
-    assert len(module._kept) == before + 1
+    assert len(module._kept.of) == before + 1
     del g
     gc.collect()
-    assert len(module._kept) == before
+    assert len(module._kept.of) == before
 
 
 def test_tables_take_no_more_than_is_allowed(monkeypatch):
@@ -137,10 +137,9 @@ def test_tables_take_no_more_than_is_allowed(monkeypatch):
     alive = [problem(seed=i) for i in range(6)]
     for g in alive:
         cost_table(g, grid(g))
-        kept = sum(module._bytes(t.costs) for t in module._kept.values())
-        assert kept <= 3 * one
-    assert alive[-1].task in module._kept
-    assert alive[0].task not in module._kept
+        assert module._kept.taken() <= 3 * one
+    assert alive[-1].task in module._kept.of
+    assert alive[0].task not in module._kept.of
 
 
 def test_a_table_too_large_is_not_made(monkeypatch):

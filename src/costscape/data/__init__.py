@@ -2,7 +2,13 @@
 
 from costscape.data.dataset import Dataset, Splits, split
 from costscape.data.fetch import fetch
-from costscape.data.mobility import Mobility, generated_mobility, mobility, trip_weeks
+from costscape.data.mobility import (
+    Mobility,
+    generated_mobility,
+    mobility,
+    trip_shares,
+    trip_weeks,
+)
 from costscape.data.sales import PooledSales, Sales, pooled_sales, sales
 from costscape.data.synthetic import ThreeGaussians, three_gaussians
 from costscape.data.table import Table, read_table
@@ -27,6 +33,7 @@ __all__ = [
     "sales",
     "split",
     "three_gaussians",
+    "trip_shares",
     "trip_weeks",
     "wind",
     "wind_farm",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
+from typing import Any
 
 from costscape.experiments.problems import Problem
 from costscape.methods import (
@@ -25,7 +26,6 @@ from costscape.methods import (
     TwoStage,
 )
 from costscape.models import Mixture, Point
-from costscape.models.inputs import mean_level
 from costscape.solvers import Implicit
 from costscape.tasks import proportional
 from costscape.train import Training
@@ -169,16 +169,23 @@ FAMILIES: dict[str, Callable[[Problem, int, int], Method]] = {
 }
 
 
-LEVELS = "+levels"  # after a method's name: windows and outcomes in multiples of their level
+LEVELS = "+levels"  # after a method's name: outcomes relative to what the problem says
+ENCODER = "+encoder"  # after a method's name: the paper's encoder
 
 
 def method_of(name: str) -> Make:
     """The maker of a named method; ``two-stage-gmm10`` is the family's with K = 10.
 
-    ``two-stage-gmm10+levels`` sees windows and outcomes as multiples of the window's mean.
+    ``two-stage-gmm10+levels`` sees windows and outcomes relative to the problem's ``level``: as
+    multiples of a window's mean, or as changes from last week. ``two-stage-gmm10+encoder`` has
+    the paper's encoder.
     """
     if name.endswith(LEVELS):
-        return partial(_with_levels, method_of(name.removesuffix(LEVELS)), name)
+        make = method_of(name.removesuffix(LEVELS))
+        return partial(_with, make, name, "level", lambda p: p.level)
+    if name.endswith(ENCODER):
+        make = method_of(name.removesuffix(ENCODER))
+        return partial(_with, make, name, "encoder", lambda p: p.encoder)
     if name in METHODS:
         return partial(_made, METHODS[name])
     found = re.fullmatch(r"(.*-gmm)([1-9]\d*)", name)
@@ -192,14 +199,16 @@ def method_of(name: str) -> Make:
     )
 
 
-def _with_levels(make: Make, name: str, p: Problem, seed: int) -> Method:
+def _with(
+    make: Make, name: str, setting: str, of: Callable[[Problem], Any], p: Problem, seed: int
+) -> Method:
     method = make(p, seed)
-    if "level" not in {f.name for f in fields(method)}:  # type: ignore[arg-type]
+    if setting not in {f.name for f in fields(method)}:  # type: ignore[arg-type]
         raise ValueError(
-            f"There is no method named {name!r}: {type(method).__name__} has no setting level. "
-            f"Those that forecast have one, such as two-stage-gmm1{LEVELS}."
+            f"There is no method named {name!r}: {type(method).__name__} has no setting "
+            f"{setting}. Those that forecast have one, such as two-stage-gmm1."
         )
-    return replace(method, level=mean_level)  # type: ignore[type-var]
+    return replace(method, **{setting: of(p)})  # type: ignore[type-var]
 
 
 def _made(make: Make, p: Problem, seed: int) -> Method:

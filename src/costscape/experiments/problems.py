@@ -19,12 +19,23 @@ from costscape.data import (
     pooled_sales,
     sales,
     three_gaussians,
+    trip_shares,
     wind,
     wind_farm,
 )
 from costscape.data.sources import VARIABLE
 from costscape.evaluation import Truth
-from costscape.models import DCRNN, LSTM, MLP, Anchored, Builder, edges_of
+from costscape.models import (
+    DCRNN,
+    LSTM,
+    MLP,
+    Base,
+    Builder,
+    Changes,
+    Level,
+    edges_of,
+    mean_level,
+)
 from costscape.solvers import FrankWolfe, Solver
 from costscape.tasks import (
     Epidemic,
@@ -54,7 +65,8 @@ class Problem:
     for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
     those of its proposal for SO-EBM, ``df2`` what DF2 takes in place of its defaults where f is
     too costly for them, ``solver`` the one all methods decide with, ``score_every`` how often
-    they look at the validation part. ``source`` says which data this is.
+    they look at the validation part. ``level`` is what a method whose name ends in +levels sees
+    windows and outcomes relative to. ``source`` says which data this is.
     """
 
     data: Splits
@@ -69,6 +81,7 @@ class Problem:
     df2: Mapping[str, Any] = field(default_factory=dict)
     solver: Solver | Literal["auto"] = "auto"
     score_every: int = 1
+    level: Level | Base = mean_level
 
 
 def synthetic_convex(seed: int = 0) -> Problem:
@@ -173,8 +186,14 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         network=network,
         solver=FrankWolfe(),
         score_every=5,
+        level=Base(trip_shares),
         # each x has epidemics of its own, 64 x 16 x 8 of them a step
-        df2={"outcomes": Anchored(), "points": 8, "actions": 16, "members": 1},
+        df2={
+            "outcomes": Changes(trip_shares),
+            "points": 8,
+            "actions": 16,
+            "training": Training(lr=1e-4),
+        },
     )
 
 

@@ -70,7 +70,8 @@ def prepare(run: Run, device: str | None = None) -> Prepared:
     training = getattr(method, "training", None)
     if isinstance(training, Training):
         method = _replaced(method, training=replace(training, device=device, progress=False))
-    return Prepared(problem, method, _recipe(run, _settings(method)))
+    settings = {**_settings(method), **_unsaid(method, problem)}
+    return Prepared(problem, method, _recipe(run, settings))
 
 
 def recipe_of(run: Run) -> str:
@@ -151,6 +152,11 @@ def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
 
 def _replaced(method: Method, **settings: Any) -> Method:
     return replace(method, **settings)  # type: ignore[type-var]
+
+
+def _unsaid(method: Method, problem: Problem) -> dict[str, Any]:
+    found = method.unsaid(problem.data.train)
+    return {"unsaid": found} if found else {}
 
 
 def _settings(method: Method) -> dict[str, Any]:

@@ -48,6 +48,10 @@ class Method(ABC):
     def _decide(self, x: Tensor) -> Tensor:
         """One action (B, d) for each x."""
 
+    def unsaid(self, train: Dataset) -> dict[str, Any]:
+        """What settings left at None stand for on such data, as JSON, where that may change."""
+        return {}
+
     @abstractmethod
     def _facts(self) -> dict[str, Any]:
         """What fit chose besides tensors, as JSON: enough to build the model again, empty."""

@@ -18,7 +18,7 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
-from costscape.methods.forms import WIDEST, clearly_best, inner, suitable
+from costscape.methods.forms import WIDEST, clearly_best, inner, of_member, relative_to, suitable
 from costscape.methods.scoring import decision_costs, validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.methods.targets import Costs, Slopes, Target
@@ -33,8 +33,7 @@ from costscape.models import (
     Outcomes,
     Units,
     Values,
-    WindowLevels,
-    by_shape,
+    wide_by_shape,
 )
 from costscape.scenarios import ExpectedCost, Scenarios, union
 from costscape.solvers import Solver
@@ -71,7 +70,7 @@ class DF2(ScenarioMethod):
 
     - ``points`` and ``actions`` None are 500 and 100 where all x share their outcomes, 100 and 32
       where each has its own and a step costs batch x actions x points evaluations of f.
-    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
+    - ``encoder``: a builder; by default an MLP for rows and an LSTM of 2 x 256 for sequences.
     - ``share_actions``: one draw of actions for the whole batch, not one for each pair. The
       objective stays unbiased, and with absolute outcomes a step is one matrix product.
     - ``learn_values``: False keeps the outcomes at their start.
@@ -148,6 +147,14 @@ class DF2(ScenarioMethod):
             training=replace(given, lr=given.lr or PAPER_RATE, decay=False),
         )
 
+    def unsaid(self, train: Dataset) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if self.outcomes is None:
+            found["forms"] = [store.to_json(form) for form in suitable(train)]
+        if self.encoder is None:
+            found["encoder"] = store.to_json(wide_by_shape(tuple(train.x.shape[1:])))
+        return found
+
     def _fit(self, train: Dataset, val: Dataset) -> None:
         device = self.training.where()
         task = self._move_task(device)
@@ -186,6 +193,7 @@ class DF2(ScenarioMethod):
         score: Score | None,
     ) -> "_Draft":
         seed = self.seed + 1000 * member
+        form = of_member(form, member)
         with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
             torch.manual_seed(seed)
             model, start = self._network(train, form)
@@ -207,23 +215,24 @@ class DF2(ScenarioMethod):
 
     def _network(self, train: Dataset, form: Outcomes) -> tuple[Network, Tensor]:
         """A fresh network, and the training rows whose labels its outcomes start from."""
-        level = form.level if isinstance(form, WindowLevels) else None
         x, y = train.x, train.y
-        units = Units(x, y, level, self.standardise)
-        encoder = (self.encoder or by_shape(tuple(x.shape[1:])))()
-        shared = isinstance(form, Absolute)
+        units = Units(x, y, relative_to(form), self.standardise)
+        encoder = (self.encoder or wide_by_shape(tuple(x.shape[1:])))()
+        shared = isinstance(form, Absolute)  # by all x
         points = min(self.points or (500 if shared else OWN_POINTS), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
-        if isinstance(inner(form), LocationScale):
+        kind = inner(form)
+        if isinstance(kind, LocationScale):
             if x[0].numel() > WIDEST:
                 raise ValueError(
                     f"LocationScale needs x of at most {WIDEST} numbers for its linear map, but "
                     f"got {x[0].numel()}. Take Anchored(), whose location is the encoder's."
                 )
-            return LocationScaleNetwork(encoder, units, x, y, start, self.learn_values), start
+            learn = self.learn_values, bool(kind.lines)
+            return LocationScaleNetwork(encoder, units, x, y, start, *learn), start
         labels = units.standard(x[start], y[start])
         values: Values | AnchoredValues
-        if isinstance(inner(form), Anchored):
+        if isinstance(kind, Anchored):
             width = int(encoder.out_features)  # type: ignore[arg-type]
             values = AnchoredValues(labels, width, self.learn_values)
         else:
@@ -244,7 +253,8 @@ class DF2(ScenarioMethod):
         self.outcomes_ = form
         blank = [Dataset(*self._blank(points)) for points in facts["points"]]
         with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
-            return Members([self._network(data, form)[0] for data in blank])
+            parts = [self._network(d, of_member(form, i))[0] for i, d in enumerate(blank)]
+            return Members(parts)
 
     def loss(self, task: Task, model: nn.Module, batch: Dataset, rng: Generator) -> Tensor:
         """The objective above on one batch, with freshly drawn actions."""

@@ -1,13 +1,24 @@
 """Which forms of outcomes suit the data, and which of several fitted ones to keep."""
 
+from dataclasses import replace
+
 from jaxtyping import Float
 from torch import Tensor
 
 from costscape.data import Dataset
-from costscape.models import Absolute, Anchored, LocationScale, Outcomes, WindowLevels
+from costscape.models import (
+    Absolute,
+    Anchored,
+    Base,
+    Changes,
+    Level,
+    LocationScale,
+    Outcomes,
+    WindowLevels,
+)
 
 WIDEST = 1000  # numbers of x for a linear map from all of them
-LARGEST = 100_000  # numbers of such a map
+LARGEST = 20_000  # numbers of such a map, of which each outcome may have one
 
 
 def suitable(data: Dataset) -> list[Outcomes]:
@@ -32,5 +43,23 @@ def clearly_best(costs: list[Float[Tensor, "n"]]) -> int:
 
 
 def inner(form: Outcomes) -> Absolute | Anchored | LocationScale:
-    """What the multiples of a window's level are, or the form itself."""
-    return form.of if isinstance(form, WindowLevels) else form
+    """What the multiples of a level or the changes from a base are, or the form itself."""
+    return form.of if isinstance(form, WindowLevels | Changes) else form
+
+
+def of_member(form: Outcomes, i: int) -> Outcomes:
+    """The form that member i of a fit has: of LocationScale() every other one has lines."""
+    if isinstance(form, WindowLevels | Changes):
+        of = of_member(form.of, i)
+        assert isinstance(of, Absolute | Anchored | LocationScale)
+        return replace(form, of=of)
+    if isinstance(form, LocationScale) and form.lines is None:
+        return LocationScale(lines=i % 2 == 1)
+    return form
+
+
+def relative_to(form: Outcomes) -> Level | Base | None:
+    """What outcomes of this form are seen relative to."""
+    if isinstance(form, Changes):
+        return Base(form.base)
+    return form.level if isinstance(form, WindowLevels) else None

@@ -24,7 +24,7 @@ from costscape.methods.rounds import PointRounds, Stateful
 from costscape.methods.scoring import hindsight_actions
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
-from costscape.models.inputs import Level
+from costscape.models.inputs import Base, Level
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import History, Training, fit_network
@@ -69,7 +69,7 @@ class LANCER(PointRounds):
     landscape: Training = field(default_factory=_landscape)
     descent: Training = field(default_factory=_descent)
     encoder: Builder | None = None
-    level: Level | None = None
+    level: Level | Base | None = None
     ema: float | None = 0.995
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)

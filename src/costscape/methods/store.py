@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from costscape import models, solvers, train
+from costscape.data import trip_shares
 from costscape.methods import energy, local_losses, targets
 
 FORMAT = 1
@@ -33,6 +34,8 @@ _KNOWN: dict[str, Any] = {
             models.Anchored,
             models.LocationScale,
             models.WindowLevels,
+            models.Changes,
+            models.Base,
         ),
         *(models.Point, models.Mixture, energy.Langevin),
         *(local_losses.WeightedMSE, local_losses.DirectedWeightedMSE, local_losses.Quadratic),
@@ -40,7 +43,7 @@ _KNOWN: dict[str, Any] = {
         *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
         *(solvers.Convex, solvers.Exhaustive, solvers.Implicit, solvers.CvxpyLayer),
         solvers.FrankWolfe,
-        *(train.Training, models.mean_level, targets.Costs, targets.Slopes),
+        *(train.Training, models.mean_level, trip_shares, targets.Costs, targets.Slopes),
     )
 }
 

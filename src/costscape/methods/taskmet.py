@@ -25,7 +25,7 @@ from costscape.methods.forecasting import Network
 from costscape.methods.rounds import PointRounds, Stateful
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
-from costscape.models.inputs import Level
+from costscape.models.inputs import Base, Level
 from costscape.refusal import Refusal
 from costscape.solvers import Implicit, Solver
 from costscape.tasks import Task
@@ -77,7 +77,7 @@ class TaskMet(PointRounds):
     full: bool | None = None
     inner: Training = field(default_factory=_inner)
     encoder: Builder | None = None
-    level: Level | None = None
+    level: Level | Base | None = None
     ema: float | None = 0.995
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)

@@ -3,7 +3,7 @@
 from costscape.models.attention import Attention
 from costscape.models.dcrnn import DCRNN, DCRNNForecaster
 from costscape.models.diffusion import edges_of
-from costscape.models.encoders import LSTM, MLP, Builder, by_shape
+from costscape.models.encoders import LSTM, MLP, Builder, by_shape, wide_by_shape
 from costscape.models.forecasts import (
     Forecast,
     Mixture,
@@ -11,12 +11,13 @@ from costscape.models.forecasts import (
     Point,
     PointForecast,
 )
-from costscape.models.inputs import ByLevel, Standardise, Units, mean_level
+from costscape.models.inputs import Base, ByLevel, Level, Standardise, Units, mean_level
 from costscape.models.location_scale import LocationScaleNetwork
 from costscape.models.outcomes import (
     Absolute,
     Anchored,
     AnchoredValues,
+    Changes,
     LocationScale,
     Outcomes,
     Values,
@@ -31,10 +32,13 @@ __all__ = [
     "Anchored",
     "AnchoredValues",
     "Attention",
+    "Base",
     "Builder",
     "ByLevel",
+    "Changes",
     "DCRNNForecaster",
     "Forecast",
+    "Level",
     "LocationScale",
     "LocationScaleNetwork",
     "Mixture",
@@ -49,4 +53,5 @@ __all__ = [
     "by_shape",
     "edges_of",
     "mean_level",
+    "wide_by_shape",
 ]

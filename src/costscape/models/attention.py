@@ -36,7 +36,7 @@ class Attention(nn.Module):
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         code = self.encoder(self.units.inputs(x))
         w = (code @ self.keys.T / self.keys.shape[1] ** 0.5).softmax(-1)
-        own = isinstance(self.values, AnchoredValues) or self.units.level is not None
+        own = isinstance(self.values, AnchoredValues) or self.units.own
         return Scenarios(w, self.units.undo(x, self.values(code)), own)
 
     def location(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:

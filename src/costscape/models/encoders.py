@@ -89,3 +89,8 @@ def by_shape(shape: tuple[int, ...]) -> Builder:
     if len(shape) == 2:
         return partial(LSTM, shape[1], dropout=0.3, noise=0.05)
     return partial(MLP, prod(shape))
+
+
+def wide_by_shape(shape: tuple[int, ...]) -> Builder:
+    """The same, but sequences get the paper's larger LSTM, 2 x 256, with neither of them."""
+    return partial(LSTM, shape[1], hidden=256) if len(shape) == 2 else by_shape(shape)

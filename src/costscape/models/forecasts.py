@@ -144,7 +144,8 @@ class MixtureForecast(nn.Module):
         """Minus the log likelihood of each pair, y in standard deviations of the labels."""
         logits, m, s = self._parts(x)
         z = (self.units.standard(x, y).unsqueeze(1) - m) / s
-        each = (-0.5 * z.square() - s.log() - 0.5 * log(2 * pi)).flatten(2).sum(-1)
+        each = -0.5 * z.square() - s.log() - 0.5 * log(2 * pi)
+        each = (each * self.units.moves).flatten(2).sum(-1)  # of the rest any law is sure
         return -(logits.log_softmax(-1) + each).logsumexp(-1)
 
     def samples(

@@ -1,12 +1,24 @@
 """What a network sees of x and y, and the level of a window."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+STILL = 1e-6  # of the size of the others: what counts as no change
 Level = Callable[[Tensor], Tensor]  # x (B, ...) -> a positive number for each x (B,)
+
+
+@dataclass(frozen=True)
+class Base:
+    """Outcomes are seen as changes from ``of(x)``, which has the shape of y.
+
+    Something known beforehand and near y: what was last, or a forecast at hand.
+    """
+
+    of: Callable[[Tensor], Tensor]
 
 
 def mean_level(x: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
@@ -26,15 +38,35 @@ class Standardise(nn.Module):
         axes = (0, 1) if x.ndim == 3 else (0,)
         self.register_buffer("mean", x.mean(axes))
         sd = x.std(axes, correction=0)
-        self.register_buffer("scale", sd.where(sd > 1e-6 * x.abs().amax(axes), 1.0))
+        still = sd <= STILL * x.abs().amax(axes)
+        self.register_buffer("scale", sd.masked_fill(still, 1.0))
+        self.register_buffer("still", still, persistent=False)
         self.mean: Tensor
         self.scale: Tensor
+        self.still: Tensor
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         return (x - self.mean) / self.scale
 
     def undo(self, z: Tensor) -> Tensor:
         return self.mean + self.scale * z
+
+
+class Labels(Standardise):
+    """The same for outcomes, but one that never changes hardly moves, whatever z is.
+
+    ``spread`` is there a millionth of that of the others, elsewhere the standard deviation.
+    """
+
+    def __init__(self, y: Float[Tensor, "n ..."]) -> None:
+        super().__init__(y)
+        others = self.scale[~self.still]
+        typical = others.square().mean().sqrt() if len(others) else self.scale.new_ones(())
+        self.register_buffer("spread", torch.where(self.still, STILL * typical, self.scale))
+        self.spread: Tensor
+
+    def undo(self, z: Tensor) -> Tensor:
+        return self.mean + self.spread * z
 
 
 class ByLevel(nn.Module):
@@ -62,26 +94,41 @@ class ByLevel(nn.Module):
 
 
 class Units(nn.Module):
-    """Between the user's units and the network's: over the window's level, then standardised.
+    """Between the user's units and the network's: relative to something of x, then standardised.
 
-    ``level`` None leaves windows as they are; ``standardise`` False makes the second step the
-    identity. Statistics are those of the training pairs given here.
+    ``relative``: a Level divides windows and outcomes, a Base is taken off outcomes, None leaves
+    both as they are. ``standardise`` False makes the second step the identity. Statistics are
+    those of the training pairs given here.
     """
 
     def __init__(
         self,
         x: Float[Tensor, "n ..."],
         y: Float[Tensor, "n ..."],
-        level: Level | None = None,
+        relative: Level | Base | None = None,
         standardise: bool = True,
     ) -> None:
         super().__init__()
+        self.base = relative if isinstance(relative, Base) else None
+        level = None if isinstance(relative, Base) else relative
         self.level = None if level is None else ByLevel(level, x)
         if self.level is not None:
             levels = self.level(x)
             x, y = x / _column(levels, x), y / _column(levels, y)
+        if self.base is not None:
+            y = y - _checked_base(self.base, x, y)
         self.x_scaler = Standardise(x if standardise else _unit(x))
-        self.y_scaler = Standardise(y if standardise else _unit(y))
+        self.y_scaler = Labels(y if standardise else _unit(y))
+
+    @property
+    def moves(self) -> Tensor:
+        """1 for each number of y that changes, 0 for one that was the same in all pairs."""
+        return (~self.y_scaler.still).to(self.y_scaler.mean)
+
+    @property
+    def own(self) -> bool:
+        """Whether each x has outcomes of its own, whatever the network gives."""
+        return self.level is not None or self.base is not None
 
     def inputs(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         """x as the network sees it."""
@@ -96,18 +143,35 @@ class Units(nn.Module):
         """y as the network sees it."""
         if self.level is not None:
             y = y / _column(self.level(x), y)
+        if self.base is not None:
+            y = y - self.base.of(x)
         z: Tensor = self.y_scaler(y)
         return z
 
     def undo(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Outcomes z (B or 1, S, ...) of the network in the user's units."""
+        """Outcomes z, (B or 1, S, ...) or one of each (B, ...), in the user's units."""
         y = self.y_scaler.undo(z)
+        if self.base is not None:
+            b = self.base.of(x)
+            y = y + (b if y.ndim == b.ndim else b.unsqueeze(1))
         return y if self.level is None else y * _column(self.level(x), y)
 
     def spread(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Standard deviations z (B or 1, S, ...) of the network in the user's units."""
-        s = self.y_scaler.scale * z
+        s = self.y_scaler.spread * z
         return s if self.level is None else s * _column(self.level(x), s)
+
+
+def _checked_base(base: Base, x: Tensor, y: Tensor) -> Tensor:
+    b = base.of(x)
+    if b.shape != y.shape or not b.isfinite().all():
+        finite = "all finite" if b.isfinite().all() else "not all finite"
+        raise ValueError(
+            f"Changes need base(x) to give finite numbers of the shape of y, {tuple(y.shape)}, "
+            f"but it gave shape {tuple(b.shape)}, {finite}. Return x[:, -y.shape[1]:], say, where "
+            f"x holds the past of y."
+        )
+    return b
 
 
 def _column(level: Tensor, like: Tensor) -> Tensor:

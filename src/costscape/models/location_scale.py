@@ -1,6 +1,8 @@
 """Outcomes that x moves and spreads, with weights of their own.
 
-v_s(x) = m(x) + r(x) v_s,   m linear in x,   r = exp(linear in q(x)),   w_s the same for all x
+    v_s(x) = m(x) + r(x) (v_s + U_s x),    m linear in x,    r = exp(linear in q(x)),
+
+w_s the same for all x. With lines U_s of their own, outcomes are a mixture of linear regressions.
 """
 
 import torch
@@ -17,8 +19,8 @@ RIDGE = 1e-3  # of the squares of standardised features
 class LocationScaleNetwork(nn.Module):
     """x in the user's units -> scenarios in the user's units.
 
-    m starts at ridge regression, the v_s at its residuals in the training rows ``start``, r at 1
-    and the weights equal.
+    m starts at ridge regression, the v_s at its residuals in the training rows ``start``, U_s at
+    0, r at 1 and the weights equal. Without ``lines`` U_s stays 0.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class LocationScaleNetwork(nn.Module):
         y: Float[Tensor, "n ..."],
         start: Int64[Tensor, "S"],
         learn: bool,
+        lines: bool = False,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -38,6 +41,8 @@ class LocationScaleNetwork(nn.Module):
         self.location = nn.Linear(z.shape[1], t.shape[1])
         self.log_scale = nn.Linear(int(encoder.out_features), t.shape[1])  # type: ignore[arg-type]
         self.logits = nn.Parameter(torch.zeros(len(start)))
+        size = (len(start), t.shape[1], z.shape[1])
+        self.lines = nn.Parameter(torch.zeros(size)) if lines else None
         nn.init.zeros_(self.log_scale.weight)
         nn.init.zeros_(self.log_scale.bias)
         with torch.no_grad():
@@ -49,10 +54,14 @@ class LocationScaleNetwork(nn.Module):
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         seen = self.units.inputs(x)
-        m = self.location(seen.flatten(1)).unflatten(-1, self.y_shape)
+        z = seen.flatten(1)
+        m = self.location(z).unflatten(-1, self.y_shape)
         code = self.encoder(seen)
         r = self.log_scale(code).exp().unflatten(-1, self.y_shape)
-        v = m.unsqueeze(1) + r.unsqueeze(1) * self.values(code)
+        v = self.values(code)
+        if self.lines is not None:
+            v = v + (z @ self.lines.flatten(0, 1).T).unflatten(-1, (self.points, *self.y_shape))
+        v = m.unsqueeze(1) + r.unsqueeze(1) * v
         w = self.logits.softmax(0).expand(len(x), -1)
         return Scenarios(w, self.units.undo(x, v), own=True)
 

@@ -2,13 +2,16 @@
 
     Absolute      v_s(x) = v_s                       the paper's
     Anchored      v_s(x) = m(x) + r(x) v_s           location m and positive scale r of the encoder
-    LocationScale v_s(x) = m(x) + r(x) v_s           m linear in x, weights the same for all x
+    LocationScale v_s(x) = m(x) + r(x) (v_s + U_s x) m linear in x, weights the same for all x
     WindowLevels  v_s(x) = l(x) (form above)         l(x): the level of the window x itself
+    Changes       v_s(x) = b(x) + (form above)       b(x): known beforehand, such as what was last
 
 All keep g(x, .) a mixture of f(v, .), hence convex in a where f is. Outcomes with a location
-follow x beyond the range of the training labels; window levels let a series grow.
+follow x beyond the range of the training labels; window levels and changes let a series grow or
+drift.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 
@@ -39,9 +42,14 @@ class Anchored:
 class LocationScale:
     """Outcomes lie around m(x), linear in x, spread by r(x); no x weighs them differently.
 
-    The fewest numbers to learn, so the least noise where x moves y along a line. m starts at ridge
-    regression. For x of up to 1,000 numbers.
+    The least noise where x moves y along a line. m starts at ridge regression. With ``lines`` each
+    outcome follows x along a line U_s x of its own, too, as where y comes from one of several
+    regressions; without, U_s = 0. None: every other member of a fit has them, since which is
+    better hardly shows on a validation part, and their mean is nearly as good as the better one.
+    For x of up to 1,000 numbers.
     """
+
+    lines: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,18 @@ class WindowLevels:
     level: Level = mean_level
 
 
-Outcomes = Absolute | Anchored | LocationScale | WindowLevels
+@dataclass(frozen=True)
+class Changes:
+    """Outcomes are changes from ``base(x)``, of the shape of y: what was last, a forecast at hand.
+
+    ``of`` says what form the changes have.
+    """
+
+    base: Callable[[Tensor], Tensor]
+    of: Absolute | Anchored | LocationScale = field(default_factory=Anchored)
+
+
+Outcomes = Absolute | Anchored | LocationScale | WindowLevels | Changes
 
 
 class Values(nn.Module):

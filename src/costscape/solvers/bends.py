@@ -109,11 +109,12 @@ def near_grid(
     bends: Bends,
     alone: bool,
     first: Float[Tensor, "B d J"],
-    w: Float[Tensor, "B S"],
+    w: Float[Tensor, "B S"] | Float[Tensor, "B d S"],
     k: Int64[Tensor, "B d"],
 ) -> tuple[NearGrid, Bool[Tensor, "B"]]:
     """g around grid points k, ``first`` being g on the grid; for which x it is to be trusted.
 
+    An outcome may have a weight of its own in each coordinate.
     ``alone``: summand i looks at y_i alone. Outcomes that bend in different coordinates are then
     put together to whole ones.
     """
@@ -124,7 +125,8 @@ def near_grid(
     slot = torch.arange(int(count.max()) if len(k) else 0)
     there = slot < count[..., None]
     s = bends.outcomes[(start[..., None] + slot).where(there, 0)]  # (B, d, m)
-    weights = w.gather(1, s.flatten(1)).unflatten(1, s.shape[1:]).where(there, 0.0)
+    own = w if w.ndim == 3 else w[:, None].expand(-1, d, -1)
+    weights = own.gather(2, s).where(there, 0.0)
     centre = k.clamp(2, J - 3)
     nodes = centre[..., None] + torch.tensor([-2, 0, 2])  # (B, d, 3)
     f = costs[i[:, None, None], nodes[..., None], s[:, :, None]]  # (B, d, 3, m)

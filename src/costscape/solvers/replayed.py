@@ -5,9 +5,12 @@ small steps, a CPU takes longer to launch each than the GPU to compute it; a CUD
 them together.
 """
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
+from costscape.recording import watched
 from costscape.solvers.base import Objective
 
 WATCHED = 2  # evaluations before the recording; the second is watched for a wait
@@ -40,7 +43,6 @@ class Replayed:
             return value_and_slope(self.objective, a)
         if self.graph is None:
             if self.seen < WATCHED:
-                self.seen += 1
                 return self._watched(a)
             self._record(a)
         assert self.graph is not None
@@ -49,21 +51,11 @@ class Replayed:
         return self.value.clone(), self.slope.clone()
 
     def _watched(self, a: Tensor) -> tuple[Tensor, Tensor]:
-        mode = torch.cuda.get_sync_debug_mode()
-        torch.cuda.set_sync_debug_mode("error" if self.seen > 1 else mode)
-        side = torch.cuda.Stream(a.device)
-        side.wait_stream(torch.cuda.current_stream(a.device))
-        try:
-            with torch.cuda.stream(side):
-                return value_and_slope(self.objective, a)
-        except RuntimeError as error:
-            if "synchroniz" not in str(error):
-                raise
-            self.possible = False
-        finally:
-            torch.cuda.set_sync_debug_mode(mode)
-            torch.cuda.current_stream(a.device).wait_stream(side)
-        return value_and_slope(self.objective, a)
+        self.seen += 1
+        work = partial(value_and_slope, self.objective, a)
+        found = watched(work, a.device, strict=self.seen > 1)
+        self.possible = found is not None
+        return work() if found is None else found
 
     def _record(self, a: Tensor) -> None:
         self.a = a.clone()

@@ -37,16 +37,17 @@ def search(
     step = 1 / (J - 1)
     t = (k * step).astype(grid.dtype)
     best = np.full_like(t, np.inf)
+    places = np.arange(len(k))[:, None], np.arange(d)[None]
     while step > least:
         n = parts(step / least)
         moves = step / n * np.arange(1 - n, n)[:, None, None]
         tried = np.clip(t + moves.astype(grid.dtype), 0, 1)  # (moves, n, d)
         costs = near(tried)
-        i = costs.argmin(0)[None]
-        t, best = (np.take_along_axis(v, i, 0)[0] for v in (tried, costs))
+        i = (costs.argmin(0), *places)
+        t, best = tried[i], costs[i]
         step /= n
-    i = best.argmin(0)[None]
-    t, best = (np.take_along_axis(v, i, 0)[0] for v in (t, best))
+    lowest = best.argmin(0), np.arange(d)
+    t, best = t[lowest], best[lowest]
     return torch.from_numpy(t), torch.from_numpy(best), torch.from_numpy(grid)
 
 

@@ -8,17 +8,16 @@ grid is one matrix product.
 
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
-from weakref import WeakKeyDictionary
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
 from costscape.solvers.bends import Bends, find_bends
 from costscape.solvers.groups import GROUP, lower_bounds
-from costscape.tasks import SeparableTask, Task
+from costscape.solvers.kept import Kept, bytes_of, same
+from costscape.tasks import SeparableTask
 from costscape.weighted import CACHE
 
 BYTES = 2**27  # of one table
@@ -55,9 +54,7 @@ class Table:
         return lower_bounds(self.costs, FALL)
 
 
-# a table goes when its task does, and the oldest when there are too many
-_kept: "WeakKeyDictionary[Task, Table]" = WeakKeyDictionary()
-_lock = Lock()
+_kept: Kept[Table] = Kept(lambda table: bytes_of(table.costs))
 
 
 def fits(g: ExpectedCost, points: int) -> bool:
@@ -75,11 +72,10 @@ def kept_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table | None:
 
     Before it is used f must still give ``probe``: f may have been changed in place.
     """
-    with _lock:
-        known = _kept.get(g.task)
-    if known is None or not _same(known.values, g.scenarios.values):
+    known = _kept.get(g.task)
+    if known is None or not same(known.values, g.scenarios.values):
         return None
-    return known if _same(known.actions, a) else None
+    return known if same(known.actions, a) else None
 
 
 def probe(task: SeparableTask, values: Tensor, at: Tensor, a: Tensor) -> Tensor:
@@ -99,23 +95,28 @@ def cost_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table:
     at = a[[len(a) // 3, 2 * len(a) // 3]]
     told = probe(task, values, at, at[:1])[:2]
     known = kept_table(g, a)
-    if known is not None and _same(known.told, told):
+    if known is not None and same(known.told, told):
         return known
-    costs = _fill(task, values, a)
-    size = costs.abs().mean(-1).amin(-1)
+    costs = fill(task, values, a)
+    i = some(len(a))
     # copies, for the model may go on learning in the same memory
-    alone = _alone(task, costs, values, a)
-    new = Table(costs, size, values.clone(), a.clone(), at, told, alone)
-    with _lock:
-        _kept.pop(task, None)
-        while _kept and sum(_bytes(t.costs) for t in _kept.values()) + _bytes(costs) > KEPT:
-            _kept.pop(next(iter(_kept)))
-        _kept[task] = new
+    new = Table(
+        costs,
+        size_of(costs),
+        values.clone(),
+        a.clone(),
+        at,
+        told,
+        alone(task, costs[:, i], values, a[i]),
+    )
+    _kept.put(task, new, KEPT)
     return new
 
 
-def _fill(task: SeparableTask, values: Tensor, a: Tensor) -> Tensor:
-    """A few actions at a time, so that what f computes on the way stays in the cache."""
+def fill(
+    task: SeparableTask, values: Float[Tensor, "..."], a: Float[Tensor, "J d"]
+) -> Float[Tensor, "d J S"]:
+    """T, a few actions at a time, so that what f computes on the way stays in the cache."""
     (J, d), S = a.shape, values.shape[1]
     costs = a.new_empty(d, J, S)
     numbers = 4 * max(d, values[0, 0].numel())
@@ -125,24 +126,29 @@ def _fill(task: SeparableTask, values: Tensor, a: Tensor) -> Tensor:
     return costs
 
 
-def _alone(task: SeparableTask, costs: Tensor, values: Tensor, a: Tensor) -> bool:
+def size_of(costs: Float[Tensor, "d J S"]) -> Float[Tensor, "d"]:
+    return costs.abs().mean(-1).amin(-1)
+
+
+def some(J: int) -> Int64[Tensor, "n"]:
+    """SOME of J actions, evenly."""
+    return torch.linspace(0, J - 1, min(J, SOME)).long()
+
+
+def alone(
+    task: SeparableTask,
+    costs: Float[Tensor, "d J S"],
+    values: Float[Tensor, "..."],
+    a: Float[Tensor, "J d"],
+) -> bool:
     """Whether f_i(y, .) is the same, bit by bit, when the rest of y is that of another outcome.
 
-    Asked at all outcomes and SOME of the actions.
+    Asked at all outcomes and these actions, ``costs`` being f there.
     """
-    (J, d), S = a.shape, values.shape[1]
+    d, S = a.shape[1], values.shape[1]
     if values.shape[2:] != (d,):
         return False
     i = torch.arange(d)
     s = (torch.arange(S)[:, None] + i) % S
-    some = torch.linspace(0, J - 1, min(J, SOME)).long()
-    mixed = _fill(task, values[:, s, i].mT.contiguous().mT, a[some])
-    return all(torch.equal(costs[n][some][:, s[:, n]], mixed[n]) for n in range(d))
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    return one.dtype == other.dtype and torch.equal(one, other)
-
-
-def _bytes(t: Tensor) -> int:
-    return t.numel() * t.element_size()
+    mixed = fill(task, values[:, s, i].mT.contiguous().mT, a)
+    return all(torch.equal(costs[n][:, s[:, n]], mixed[n]) for n in range(d))
