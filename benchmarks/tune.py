@@ -1,11 +1,12 @@
 """Which way of fitting DF2 decides best on validation data? The test part is never read.
 
-Each variant changes one thing of DF2's default. A row has the regret on the validation part of a
-single fit (the mean over members) and of all members together; on the synthetic problems, whose
-data sets 100 and up no table contains, also the gap there. Rows are kept in results/tuning, one
-JSON file each; what is there is not made again.
+Each variant changes one thing of DF2's default; on sequences the encoder may be another, too. A
+row has the regret on the validation part of a single fit (the mean over members) and of all
+members together; on the synthetic problems, whose data sets 100 and up no table contains, also the
+gap there. Rows are kept in results/tuning, one JSON file each; what is there is not made again.
 
-python benchmarks/tune.py PROBLEM... [--variant NAME...] [--seeds 0 1 2] [--device cuda] [--table]
+python benchmarks/tune.py PROBLEM... [--variant NAME...] [--encoder NAME] [--members 5]
+    [--seeds 0 1 2] [--device cuda] [--table]
 """
 
 import argparse
@@ -13,6 +14,7 @@ import json
 import time
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ import torch
 
 from costscape import (
     DF2,
+    LSTM,
     Absolute,
     Anchored,
     Costs,
@@ -36,36 +39,60 @@ KEPT = Path(__file__).parents[1] / "results" / "tuning"
 VARIANTS = {
     "default": {},
     "location-scale": {"outcomes": LocationScale()},
+    "location-scale, no lines": {"outcomes": LocationScale(lines=False)},
+    "location-scale, all lines": {"outcomes": LocationScale(lines=True)},
     "absolute": {"outcomes": Absolute()},
     "anchored": {"outcomes": Anchored()},
     "window-levels": {"outcomes": WindowLevels()},
+    "window-levels of location-scale": {"outcomes": WindowLevels(LocationScale(lines=False))},
     "absolute, costs": {"outcomes": Absolute(), "target": Costs()},
     "absolute, plain costs": {"outcomes": Absolute(), "target": Costs(False, False)},
     "anchored, costs": {"outcomes": Anchored(), "target": Costs()},
-    "location-scale, costs": {"outcomes": LocationScale(), "target": Costs()},
+    "window-levels, costs": {"outcomes": WindowLevels(), "target": Costs()},
+    "location-scale, costs": {"outcomes": LocationScale(lines=False), "target": Costs()},
     "absolute, no average of weights": {"outcomes": Absolute(), "ema": None},
-    "location-scale, 8 actions": {"outcomes": LocationScale(), "actions": 8},
-    "location-scale, fixed outcomes": {"outcomes": LocationScale(), "learn_values": False},
+    "absolute, constant rate": {"outcomes": Absolute(), "training": {"decay": False}},
+    "absolute, rate 3e-4": {"outcomes": Absolute(), "training": {"lr": 3e-4}},
+    "absolute, 20 epochs": {"outcomes": Absolute(), "training": {"epochs": 20}},
+    "window-levels, 200 points": {"outcomes": WindowLevels(), "points": 200},
+    "location-scale, 8 actions": {"outcomes": LocationScale(lines=False), "actions": 8},
+    "location-scale, fixed outcomes": {
+        "outcomes": LocationScale(lines=False),
+        "learn_values": False,
+    },
+}
+ENCODERS = {
+    "default": None,
+    "LSTM 64, dropout and noise": partial(LSTM, 1, hidden=64, dropout=0.3, noise=0.05),
+    "LSTM 128": partial(LSTM, 1, hidden=128),
+    "LSTM 128, dropout and noise": partial(LSTM, 1, hidden=128, dropout=0.3, noise=0.05),
+    "LSTM 128, more of both": partial(LSTM, 1, hidden=128, dropout=0.5, noise=0.1),
+    "LSTM 256, noise": partial(LSTM, 1, hidden=256, noise=0.1),
+    "LSTM 256, dropout and noise": partial(LSTM, 1, hidden=256, dropout=0.3, noise=0.05),
+    "LSTM 512": partial(LSTM, 1, hidden=512),
 }
 
 
-def row_of(name, variant, seed, device=None, quick=False):
+def row_of(name, variant, seed, device=None, quick=False, encoder="default", members=5):
     """Fitted to the training part, scored on the validation part."""
     p = problem_of(name, seed, quick)
-    settings = {**p.df2, **VARIANTS[variant]}
-    training = Training(progress=False, device=device)
+    settings = {**p.df2, "members": members, **VARIANTS[variant]}
+    told = settings.pop("training", {})
+    told = told if isinstance(told, dict) else {"lr": told.lr}
+    training = Training(progress=False, device=device, score_every=p.score_every, **told)
     if quick:
-        settings = {"points": 10, "actions": 4, "members": 2, **settings}
+        settings = {"points": 10, "actions": 4, **settings, "members": 2}
         training = replace(training, epochs=2)
-    method = DF2(p.task, p.network, **settings, solver=p.solver, seed=seed, training=training)
+    network = ENCODERS[encoder] or p.network
+    method = DF2(p.task, network, **settings, solver=p.solver, seed=seed, training=training)
     train, val = p.data.train, p.data.val
     began = time.perf_counter()
     method.fit(train.x, train.y, val=(val.x, val.y))
     seconds = time.perf_counter() - began
     whole = evaluate(method, val.x, val.y, truth=p.truth)
-    members = list(method.model_.members)
+    fitted = list(method.model_.members)
     single, gaps = [], []
-    for member in members:
+    for member in fitted:
         method.model_ = Members([member]).eval()
         one = evaluate(method, val.x, val.y, truth=p.truth)
         single.append(one.regret)
@@ -73,8 +100,10 @@ def row_of(name, variant, seed, device=None, quick=False):
     return {
         "problem": name,
         "variant": variant,
+        "encoder": encoder,
         "seed": seed,
         "quick": quick,
+        "members": len(fitted),
         "single": float(np.mean(single)),
         "averaged": whole.regret,
         "single_gap": None if whole.gap is None else float(np.mean(gaps)),
@@ -86,13 +115,19 @@ def row_of(name, variant, seed, device=None, quick=False):
     }
 
 
+def file_of(problem, variant, encoder, seed):
+    said = variant if encoder == "default" else f"{variant}, {encoder}"
+    return KEPT / f"{problem}--{said.replace(', ', '+').replace(' ', '-')}--{seed}.json"
+
+
 def table(folder=KEPT):
     """The mean over seeds of the averaged members, single fits in brackets; gaps in 1e-4."""
     cells, problems = defaultdict(dict), []
     groups = defaultdict(list)
     for path in sorted(folder.glob("*.json")):
         row = json.loads(path.read_text())
-        groups[row["variant"], _group(row["problem"])].append(row)
+        said = row["variant"] + ("" if row["encoder"] == "default" else f"; {row['encoder']}")
+        groups[said, _group(row["problem"])].append(row)
     for (variant, problem), rows in groups.items():
         gap = rows[0]["averaged_gap"] is not None
         both = [np.mean([r[k + "_gap" * gap] for r in rows]) for k in ("averaged", "single")]
@@ -101,20 +136,23 @@ def table(folder=KEPT):
         cells[variant][problem] = f"{told} n={len(rows)}"
         if problem not in problems:
             problems.append(problem)
-    ordered = [v for v in VARIANTS if v in cells]
+    every = [f"{v}{e}" for v in VARIANTS for e in ("", *(f"; {e}" for e in ENCODERS))]
+    ordered = [said for said in every if said in cells]
     return text_table(
         [{"": v, **{p: cells[v].get(p, "") for p in sorted(problems)}} for v in ordered]
     )
 
 
 def _group(problem):
-    return "inventory, items" if problem.startswith("inventory-item") else problem
+    return problem.removeprefix("inventory-")
 
 
 def main():
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("problems", nargs="*")
     asked.add_argument("--variant", action="append", choices=VARIANTS)
+    asked.add_argument("--encoder", default="default", choices=ENCODERS)
+    asked.add_argument("--members", type=int, default=5)
     asked.add_argument("--seeds", nargs="+", type=int, default=[0])
     asked.add_argument("--device")
     asked.add_argument("--table", action="store_true")
@@ -124,14 +162,13 @@ def main():
     for seed in told.seeds:
         for problem in told.problems:
             for variant in told.variant or VARIANTS:
-                path = (
-                    KEPT
-                    / f"{problem}--{variant.replace(', ', '+').replace(' ', '-')}--{seed}.json"
-                )
+                path = file_of(problem, variant, told.encoder, seed)
                 if path.exists():
                     continue
                 part = path.with_suffix(".part")
-                part.write_text(json.dumps(row_of(problem, variant, seed, told.device), indent=1))
+                more = {"encoder": told.encoder, "members": told.members}
+                row = row_of(problem, variant, seed, told.device, **more)
+                part.write_text(json.dumps(row, indent=1))
                 part.rename(path)
                 print(path.name, flush=True)
     if told.table or not told.problems:

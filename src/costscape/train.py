@@ -10,13 +10,13 @@ import torch
 from torch import nn
 
 from costscape import distributed
-from costscape.captured import Captured, one_by_one
-from costscape.checkpoint import Checkpoint
 from costscape.data import Dataset
+from costscape.loop.captured import Captured, one_by_one
+from costscape.loop.checkpoint import Checkpoint
+from costscape.loop.steps import Loss, compiled, get_rng, set_rng
+from costscape.loop.together import Together
+from costscape.loop.underway import Fit, History, Score, Underway, copy_of
 from costscape.progress import progress
-from costscape.steps import Loss, compiled, get_rng, set_rng
-from costscape.together import Together
-from costscape.underway import Fit, History, Score, Underway, copy_of
 
 __all__ = [
     "RATE",

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from costscape import MLP, Box, Simplex, Task, Training, TwoStage, load
-from costscape.checkpoint import Checkpoint
 from costscape.checks import check_method
 from costscape.data import Dataset
 from costscape.experiments import PROBLEMS
+from costscape.loop.checkpoint import Checkpoint
 from costscape.methods.local_losses import (
     DirectedQuadratic,
     DirectedWeightedMSE,

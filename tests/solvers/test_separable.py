@@ -7,9 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import costscape.solvers.modelled as modelled
+import costscape.solvers.grids.modelled as modelled
+import costscape.solvers.grids.table as table
 import costscape.solvers.separable as module
-import costscape.solvers.table as table
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
 from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 

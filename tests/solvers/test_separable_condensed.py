@@ -7,11 +7,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import costscape.solvers.condensed as module
+import costscape.solvers.grids.condensed as module
+import costscape.solvers.grids.table as table
 import costscape.solvers.separable as separable
-import costscape.solvers.table as table
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
-from costscape.solvers.condensed import condensed, product
+from costscape.solvers.grids.condensed import condensed, product
 from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 
 TASKS = {

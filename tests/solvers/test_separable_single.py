@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import costscape.solvers.separable as module
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
-from costscape.solvers.bends import find_bends
-from costscape.solvers.groups import GROUP, NEAR, lower_bounds, within
-from costscape.solvers.table import FALL, cost_table
-from costscape.solvers.valleys import hopeful, local_minima
+from costscape.solvers.grids.bends import find_bends
+from costscape.solvers.grids.groups import GROUP, NEAR, lower_bounds, within
+from costscape.solvers.grids.table import FALL, cost_table
+from costscape.solvers.grids.valleys import hopeful, local_minima
 from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 
 TASKS = {

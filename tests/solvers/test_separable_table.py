@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-import costscape.solvers.table as module
+import costscape.solvers.grids.table as module
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
-from costscape.solvers.table import cost_table
+from costscape.solvers.grids.table import cost_table
 
 
 class Priced(nn.Module):

@@ -6,9 +6,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from costscape.checkpoint import Checkpoint
 from costscape.data import Dataset
 from costscape.distributed import is_first, state_of_first
+from costscape.loop.checkpoint import Checkpoint
 from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.models import Point
 from costscape.progress import progress

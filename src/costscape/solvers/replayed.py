@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from costscape.recording import watched
+from costscape.loop.recording import watched
 from costscape.solvers.base import Objective
 
 WATCHED = 2  # evaluations before the recording; the second is watched for a wait

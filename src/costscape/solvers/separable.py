@@ -9,12 +9,12 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost, Scenarios, Surface
 from costscape.sets import Box, ConstraintSet
 from costscape.solvers.base import Objective, Solution, Solver
-from costscape.solvers.condensed import DUST, condensed
-from costscape.solvers.modelled import close, modelled_alone
-from costscape.solvers.nodes import among_nodes
-from costscape.solvers.spots import Spots, halved
-from costscape.solvers.table import Table, cost_table, fits, kept_table
-from costscape.solvers.valleys import hopeful, local_minima, promising
+from costscape.solvers.grids.condensed import DUST, condensed
+from costscape.solvers.grids.modelled import close, modelled_alone
+from costscape.solvers.grids.nodes import among_nodes
+from costscape.solvers.grids.spots import Spots, halved
+from costscape.solvers.grids.table import Table, cost_table, fits, kept_table
+from costscape.solvers.grids.valleys import hopeful, local_minima, promising
 from costscape.tasks import SeparableTask
 
 ROWS = 2**22  # costs held at once on the first grid

@@ -1,0 +1,93 @@
+"""The close look from a table of f: a model near the grid's best, checked against f itself."""
+
+from typing import cast
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from costscape.scenarios import ExpectedCost, Surface
+from costscape.sets import Box
+from costscape.solvers.grids.bends import near_grid, parts
+from costscape.solvers.grids.single import search
+from costscape.solvers.grids.spots import Spots, cut, halved, in_shares, places
+from costscape.solvers.grids.table import Table, probe
+from costscape.tasks import SeparableTask
+
+SLACK = 32  # roundings between two ways to compute g
+
+
+def modelled(
+    g: Surface,
+    w: Float[Tensor, "B S"] | Float[Tensor, "B d S"],
+    task: SeparableTask,
+    table: Table,
+    first: Float[Tensor, "B d J"],
+    spots: Spots,
+    k: Int64[Tensor, "B n d"],
+    found: Bool[Tensor, "B n d"],
+    least: float,
+) -> tuple[Spots, Bool[Tensor, "B"]]:
+    """The best near grid points k, where f is evaluated at few outcomes, and at all in the end.
+
+    Also which x have a best that costs what it should; the others are to be done again.
+    """
+    b, n = places(found)
+    if len(b) > len(found):
+        first, w = first[b], w[b]
+    near, fine = near_grid(
+        task, table.costs, table.values, table.bends, table.alone, first, w, k[b, n]
+    )
+    nowhere = Spots(spots.t, torch.full_like(spots.cost, torch.inf), spots.step)
+    best = nowhere.put(b, n, cut(near, spots.pick(b, n), least, parts)).best()
+    cost = in_shares(g, cast(Box, task.feasible))(best.t)
+    good = _good(cost, best.cost, spots.cost[:, :1], table.size)[:, 0]
+    good[b[~fine]] = False
+    return Spots(best.t, cost, best.step), good
+
+
+def close(
+    g: ExpectedCost,
+    box: Box,
+    table: Table,
+    first: Float[Tensor, "B d J"],
+    spots: Spots,
+    k: Int64[Tensor, "B n d"],
+    found: Bool[Tensor, "B n d"],
+    least: float,
+) -> Spots:
+    """From a model, and by halving cells for an x whose best does not cost what it should."""
+    task, w = cast(SeparableTask, g.task), g.scenarios.weights
+    best, good = modelled(g, w, task, table, first, spots, k, found, least)
+    if good.all():
+        return best
+    rest = (~good).nonzero()[:, 0]
+    again = Spots(spots.t[rest], spots.cost[rest], spots.step)
+    again = halved(g.on(g.scenarios.pick(rest)), box, again, found[rest], least)
+    return best.put(rest, torch.zeros_like(rest), again)
+
+
+def modelled_alone(
+    g: ExpectedCost, box: Box, table: Table, basins: int, least: float
+) -> tuple[Tensor, Tensor] | None:
+    """The best for one x alone; None if the table is not made for it, or the check fails."""
+    task = cast(SeparableTask, g.task)
+    if not table.simple:
+        return None
+    w = g.scenarios.weights[0]
+    found = search(task, table, w, basins, least)
+    if found is None:
+        return None
+    t, best, grid = found
+    a = box.project(box.lower + t * (box.upper - box.lower))[None]
+    told = probe(task, g.scenarios.values, table.at, a)
+    cost = w @ told[2]
+    if not (_good(cost, best, grid, table.size) and torch.equal(told[:2], table.told)):
+        return None
+    return a, cost.sum(-1, keepdim=True)
+
+
+def _good(cost: Tensor, best: Tensor, grid: Tensor, size: Tensor) -> Tensor:
+    """Whether what was found costs what it should, and no more than the grid's best."""
+    slack = SLACK * torch.finfo(cost.dtype).eps * (size + grid.abs())
+    return (((cost - best).abs() <= slack) & (cost <= grid + slack)).all(-1)

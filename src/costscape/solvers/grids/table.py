@@ -1,0 +1,154 @@
+"""f on a grid, for outcomes that all x share, kept from one call to the next.
+
+    T[i, j, s] = f_i(y_s, a_j),        g_i(x, a_j) = sum_s w_s(x) T[i, j, s]
+
+T depends on the task, the outcomes and the grid, and not on x: with T at hand a look at the whole
+grid is one matrix product.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from costscape.scenarios import ExpectedCost
+from costscape.solvers.grids.bends import Bends, find_bends
+from costscape.solvers.grids.groups import GROUP, lower_bounds
+from costscape.solvers.grids.kept import Kept, bytes_of, same
+from costscape.tasks import SeparableTask
+from costscape.weighted import CACHE
+
+BYTES = 2**27  # of one table
+KEPT = 2**28  # bytes of all that are kept; what is found from them takes up to 5/8 more
+SOME = 17  # actions
+FALL = 4.0  # steps of the grid that g may fall by between its points
+
+
+@dataclass(frozen=True)
+class Table:
+    """f_i at each action and outcome; nobody may write to it."""
+
+    costs: Float[Tensor, "d J S"]
+    size: Float[Tensor, "d"]  # of g_i where it is low: the best action's mean cost, without signs
+    values: Tensor
+    actions: Tensor
+    at: Float[Tensor, "2 d"]  # two of the actions
+    told: Float[Tensor, "2 S d"]  # f at these, by ``probe``
+    alone: bool  # whether summand i looks at y_i alone
+
+    @property
+    def simple(self) -> bool:
+        """Whether one x alone may be searched in the way of ``single``."""
+        return self.alone and self.costs.shape[1] >= 8 * GROUP and self.bounds is not None
+
+    @cached_property
+    def bends(self) -> Bends:
+        """The outcomes that bend around each action, found when first asked for."""
+        return find_bends(self.costs, self.size)
+
+    @cached_property
+    def bounds(self) -> Tensor | None:
+        """Lower bounds on groups of actions, made when first asked for: an eighth of the costs."""
+        return lower_bounds(self.costs, FALL)
+
+
+_kept: Kept[Table] = Kept(lambda table: bytes_of(table.costs))
+
+
+def fits(g: ExpectedCost, points: int) -> bool:
+    """Whether the costs of so many actions at all outcomes are few enough to keep.
+
+    Only on a CPU: a GPU computes them in about the time it takes to ask whether they are known.
+    """
+    y = g.scenarios.values
+    size = points * y.shape[1] * g.task.feasible.dim * y.element_size()
+    return g.shared and y.device.type == "cpu" and size <= BYTES
+
+
+def kept_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table | None:
+    """The table of the same task, actions and outcomes, number by number, if there is one.
+
+    Before it is used f must still give ``probe``: f may have been changed in place.
+    """
+    known = _kept.get(g.task)
+    if known is None or not same(known.values, g.scenarios.values):
+        return None
+    return known if same(known.actions, a) else None
+
+
+def probe(task: SeparableTask, values: Tensor, at: Tensor, a: Tensor) -> Tensor:
+    """f (3, S, d) at two actions of the grid that stand for f, and at a third."""
+    return task.terms(values, torch.cat([at, a]).unsqueeze(1))
+
+
+def cost_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table:
+    """f of each coordinate at each action and outcome.
+
+    A kept table is used again if task, actions and outcomes are the same, number by number, and
+    if f still gives the same bits at two of the actions: f may have been changed in place.
+    """
+    task = g.task
+    assert isinstance(task, SeparableTask)
+    values = g.scenarios.by_coordinate().values.detach()
+    at = a[[len(a) // 3, 2 * len(a) // 3]]
+    told = probe(task, values, at, at[:1])[:2]
+    known = kept_table(g, a)
+    if known is not None and same(known.told, told):
+        return known
+    costs = fill(task, values, a)
+    i = some(len(a))
+    # copies, for the model may go on learning in the same memory
+    new = Table(
+        costs,
+        size_of(costs),
+        values.clone(),
+        a.clone(),
+        at,
+        told,
+        alone(task, costs[:, i], values, a[i]),
+    )
+    _kept.put(task, new, KEPT)
+    return new
+
+
+def fill(
+    task: SeparableTask, values: Float[Tensor, "..."], a: Float[Tensor, "J d"]
+) -> Float[Tensor, "d J S"]:
+    """T, a few actions at a time, so that what f computes on the way stays in the cache."""
+    (J, d), S = a.shape, values.shape[1]
+    costs = a.new_empty(d, J, S)
+    numbers = 4 * max(d, values[0, 0].numel())
+    rows = max(1, CACHE // (numbers * S * a.element_size()))
+    for part, out in zip(a.split(rows), costs.split(rows, 1), strict=True):
+        out.copy_(task.terms(values, part.unsqueeze(1)).permute(2, 0, 1))
+    return costs
+
+
+def size_of(costs: Float[Tensor, "d J S"]) -> Float[Tensor, "d"]:
+    return costs.abs().mean(-1).amin(-1)
+
+
+def some(J: int) -> Int64[Tensor, "n"]:
+    """SOME of J actions, evenly."""
+    return torch.linspace(0, J - 1, min(J, SOME)).long()
+
+
+def alone(
+    task: SeparableTask,
+    costs: Float[Tensor, "d J S"],
+    values: Float[Tensor, "..."],
+    a: Float[Tensor, "J d"],
+) -> bool:
+    """Whether f_i(y, .) is the same, bit by bit, when the rest of y is that of another outcome.
+
+    Asked at all outcomes and these actions, ``costs`` being f there.
+    """
+    d, S = a.shape[1], values.shape[1]
+    if values.shape[2:] != (d,):
+        return False
+    i = torch.arange(d)
+    s = (torch.arange(S)[:, None] + i) % S
+    mixed = fill(task, values[:, s, i].mT.contiguous().mT, a)
+    return all(torch.equal(costs[n][:, s[:, n]], mixed[n]) for n in range(d))
