@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from costscape.data import generated_mobility, mobility, trip_shares, trip_weeks
+from costscape.data import generated_mobility, last_week, mobility, trip_weeks
 from costscape.data.generator import gravity_trips, wave_cases
 from costscape.data.prefectures import PREFECTURES, distances, land_borders
 
@@ -66,8 +66,8 @@ def parts(data):
 def test_the_shares_of_a_week_are_what_y_was_a_week_before(made):
     # pairs follow each other by a day: y of one is x of the pair seven rows later
     train = made.splits.train
-    assert torch.allclose(trip_shares(train.x[7:]), train.y[:-7], atol=1e-6)
-    assert (trip_shares(torch.zeros(1, 7, 47, 47)) == 0).all()  # no trips, no shares
+    assert torch.allclose(last_week(train.x[7:]), train.y[:-7], atol=1e-6)
+    assert (last_week(torch.zeros(1, 7, 47, 47)) == 0).all()  # no trips, no shares
 
 
 def test_shapes_types_and_sizes(made):

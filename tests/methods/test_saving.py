@@ -35,7 +35,7 @@ from costscape import (
     WindowLevels,
     load,
 )
-from costscape.data import trip_shares
+from costscape.data import last_week
 from costscape.methods import store
 
 DF2_SETTINGS = {
@@ -247,7 +247,7 @@ def test_a_method_of_the_users_own_is_loaded_when_its_class_is_given(newsvendor,
         partial(MLP, 24, hidden=7, dropout=0.2),
         partial(LSTM, 3),
         *(Absolute(), Anchored(epochs=4), WindowLevels(Absolute())),
-        *(LocationScale(), WindowLevels(LocationScale()), Changes(trip_shares), Base(trip_shares)),
+        *(LocationScale(), WindowLevels(LocationScale()), Changes(last_week), Base(last_week)),
         *(Slopes(), Costs(), Costs(weighting=False, by_coordinate=False)),
         *(Separable(grid=9), ProjectedAdam(lr=0.1), MirrorDescent(steps=3)),
         Training(epochs=3, checkpoint="x"),

@@ -5,8 +5,8 @@ from costscape.data.fetch import fetch
 from costscape.data.mobility import (
     Mobility,
     generated_mobility,
+    last_week,
     mobility,
-    trip_shares,
     trip_weeks,
 )
 from costscape.data.sales import PooledSales, Sales, pooled_sales, sales
@@ -27,13 +27,13 @@ __all__ = [
     "bidding_windows",
     "fetch",
     "generated_mobility",
+    "last_week",
     "mobility",
     "pooled_sales",
     "read_table",
     "sales",
     "split",
     "three_gaussians",
-    "trip_shares",
     "trip_weeks",
     "wind",
     "wind_farm",

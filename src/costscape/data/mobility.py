@@ -71,8 +71,8 @@ def mobility(path: Path | str | None = None) -> Mobility:
     )
 
 
-def trip_shares(x: Float[Tensor, "B T K K"]) -> Float[Tensor, "B T K K"]:
-    """What y was in the week of x: the forecast that the next week is like the last."""
+def last_week(x: Float[Tensor, "B T K K"]) -> Float[Tensor, "B T K K"]:
+    """What y was in the week of x, a forecast of y: the next week will be like the last."""
     trips = x.expm1()
     shares = trips / trips.sum(-1, keepdim=True).clamp(min=1e-9)
     return shares - torch.diag_embed(shares.diagonal(dim1=-2, dim2=-1))

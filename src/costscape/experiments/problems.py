@@ -15,11 +15,11 @@ from costscape.data import (
     Sales,
     Splits,
     Wind,
+    last_week,
     mobility,
     pooled_sales,
     sales,
     three_gaussians,
-    trip_shares,
     wind,
     wind_farm,
 )
@@ -186,10 +186,10 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         network=network,
         solver=FrankWolfe(),
         score_every=5,
-        level=Base(trip_shares),
+        level=Base(last_week),
         # each x has epidemics of its own, 64 x 16 x 8 of them a step
         df2={
-            "outcomes": Changes(trip_shares),
+            "outcomes": Changes(last_week),
             "points": 8,
             "actions": 16,
             "training": Training(lr=1e-4),

@@ -11,8 +11,6 @@ a Triton kernel (``stacked_kernels``), elsewhere torch operations.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -20,6 +18,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import dropout
+
+from costscape.kernels import buildable
 
 LEAST = 16  # hidden units: a tile of the kernels
 
@@ -43,7 +43,7 @@ def fast(lstm: nn.LSTM) -> bool:
         like.is_cuda
         and like.dtype == torch.float32
         and lstm.hidden_size % LEAST == 0
-        and _works(like.device)
+        and buildable(like.device)
     )
 
 
@@ -166,19 +166,3 @@ def _precision(like: Tensor) -> Iterator[None]:
     finally:
         torch.set_float32_matmul_precision(before[0])
         matmul.fp32_precision = before[1]
-
-
-@cache
-def _works(device: torch.device) -> bool:
-    """Is Triton there, and able to build for this device?"""
-    if find_spec("triton") is None or torch.version.hip:
-        return False
-    if torch.cuda.get_device_capability(device) < (8, 0):
-        return False
-    from triton.runtime import driver  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-    try:
-        driver.active.get_current_device()
-    except Exception:  # whatever its build of a C file raises; the networks' own LSTMs remain
-        return False
-    return True

@@ -9,12 +9,13 @@ Without Triton the file can be read, and the kernels cannot be called.
 """
 
 # ruff: noqa: ANN001, ANN202
-from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any, no_type_check
 
 import torch
 from torch import Tensor
+
+from costscape.kernels import on
 
 try:
     import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -33,7 +34,7 @@ def forward(pre: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     n, T, B, H = *pre.shape[:3], v.shape[2]
     c = pre.new_empty(n, T, B, H)
     h, v = torch.empty_like(c), v.contiguous()
-    with _on(pre):
+    with on(pre):
         for t in range(T):
             _forward[_grid(n, B, H)](
                 pre, v, c, h, t, T, B,
@@ -46,7 +47,7 @@ def backward(dh: Tensor, v: Tensor, gates: Tensor, c: Tensor) -> Tensor:
     """The adjoint of W x + b, (n, T, B, 4H)."""
     n, T, B, H = c.shape
     d, dc, v = torch.empty_like(gates), c.new_empty(n, B, H), v.contiguous()
-    with _on(c):
+    with on(c):
         for t in reversed(range(T)):
             _backward[_grid(n, B, H)](
                 dh, v, gates, c, d, dc, t, T, B,
@@ -73,10 +74,6 @@ def _shape(like: Tensor, follows: bool) -> dict[str, Any]:
     early = len(like) == 1 and like.is_cuda and torch.cuda.get_device_capability() >= HOPPER
     shape = {"ROWS": ROWS, "UNITS": UNITS, "PRECISION": precision, "EARLY": early, **OPTIONS}
     return {**shape, "launch_pdl": follows} if early else shape
-
-
-def _on(like: Tensor) -> AbstractContextManager[Any]:
-    return torch.cuda.device(like.device) if like.is_cuda else nullcontext()
 
 
 def _jit(f: Any) -> Any:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from costscape import models, solvers, train
-from costscape.data import trip_shares
+from costscape.data import last_week
 from costscape.methods import energy, local_losses, targets
 
 FORMAT = 1
@@ -43,7 +43,7 @@ _KNOWN: dict[str, Any] = {
         *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
         *(solvers.Convex, solvers.Exhaustive, solvers.Implicit, solvers.CvxpyLayer),
         solvers.FrankWolfe,
-        *(train.Training, models.mean_level, trip_shares, targets.Costs, targets.Slopes),
+        *(train.Training, models.mean_level, last_week, targets.Costs, targets.Slopes),
     )
 }
 

@@ -6,15 +6,10 @@ precision, three compartments (S, E, I) and at most 128 regions. Sums are in a f
 same bits every time.
 """
 
-import warnings
-from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-from importlib.util import find_spec
-from typing import Any
-
 import torch
 from torch import Tensor
 
+from costscape.kernels import buildable, on
 from costscape.tasks.seirv_steps import FLOOR, Plan
 
 DEVICES = ("cuda",)
@@ -29,7 +24,7 @@ def serves(doses: Tensor, C: int) -> bool:
         and C == 3
         and 0 < doses.shape[-1] <= REGIONS
         and doses.numel() > 0
-        and _works(doses.device)
+        and buildable(doses.device)
     )
 
 
@@ -45,7 +40,7 @@ def forward(
     # and rows in which backward writes the states between
     kept = doses.new_empty(_rows(N, stride) + stride - 1 if plan.kept else 0, P, F, 4, K)
     tensors = [v.contiguous() for v in (flow, doses, start, n, beta)]
-    with _on(doses):
+    with on(doses):
         seirv_kernels.forward[(P * F,)](
             *tensors, infected, end, kept,
             len(flow), P, F, plan.days, plan.dose_days, plan.steps, stride,
@@ -71,7 +66,7 @@ def backward(
     g_rest = doses.new_empty(P if people else 0, F, 5, K)
     flow = flow.contiguous()
     tensors = [v.contiguous() for v in (flow.mT, doses, beta, kept, g_infected, g_end)]
-    with _on(doses):
+    with on(doses):
         seirv_kernels.backward[(P * parts,)](
             flow, *tensors, g_doses, g_flow, g_rest,
             T, P, F, parts, plan.days, plan.dose_days, plan.steps,
@@ -96,31 +91,3 @@ def _shape(K: int) -> dict[str, int]:
 
 def _rows(N: int, stride: int) -> int:
     return -(-N // stride)
-
-
-def _on(like: Tensor) -> AbstractContextManager[Any]:
-    return torch.cuda.device(like.device) if like.is_cuda else nullcontext()
-
-
-@cache
-def _works(device: torch.device) -> bool:
-    """Is Triton there, and able to build for this device?"""
-    if find_spec("triton") is None:
-        return False
-    if device.type != "cuda":  # Triton's interpreter
-        return True
-    if torch.version.hip or torch.cuda.get_device_capability(device) < (8, 0):
-        return False
-    from triton.runtime import driver  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-    try:
-        driver.active.get_current_device()
-    except Exception as error:  # whatever its build of a C file raises
-        warnings.warn(
-            f"Simulations of epidemics are fast on a GPU if Triton can build kernels, but here it "
-            f"cannot: {error}. They go on without, many times slower; a C compiler and Python's "
-            f"headers are what it most often lacks.",
-            stacklevel=2,
-        )
-        return False
-    return True
