@@ -30,6 +30,14 @@ def test_what_is_better_than_the_best_opponent_is_marked(run):
     assert table(rows)[2] == {"df2": ["60.0+"], "cme": ["70.0*"]}
 
 
+def test_what_a_single_seed_of_an_opponent_undercuts_is_not_marked(run):
+    rows = [run(method="df2", seed=s, regret=60 + s / 10) for s in range(3)]
+    rows += [run(method="cme", seed=s, regret=70 + s / 10) for s in range(3)]
+    rows += [run(method="egl", seed=0, regret=59.0)]
+    found = table(rows)[2]
+    assert found == {"df2": ["60.1"], "cme": ["70.1*"], "egl": ["59.0", "n=1"]}
+
+
 def test_fewer_seeds_than_others_are_said(run):
     rows = [run(seed=s) for s in range(3)] + [run(method="cme", seed=0, regret=2.0)]
     assert "2.00* n=1" in overview(rows)

@@ -18,7 +18,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from costscape.data.dataset import Dataset, Splits, split
-from costscape.data.generator import gravity_trips, wave_cases
 from costscape.data.prefectures import PREFECTURES, land_borders
 from costscape.data.sources import find, standing, together
 from costscape.data.table import Table, read_table
@@ -83,6 +82,8 @@ def generated_mobility(seed: int = 0) -> Mobility:
 
     Populations and borders are real; all else is made up and says so in ``source``.
     """
+    from costscape.data.generator import gravity_trips, wave_cases  # rarely needed
+
     trips, days = gravity_trips(seed)
     cases, case_dates = wave_cases(seed)
     return Mobility(

@@ -14,26 +14,35 @@ NOT_RUN = "-"
 def overview(rows: Sequence[Row]) -> str:
     """Means of each problem's measure, three digits, with the seeds where others have more.
 
-    A * marks the best opponent, a + what is better than it by the paired 95 % interval.
+    A * marks the best opponent, a + what is better than it by the paired 95 % interval and has a
+    lower mean than every opponent, those of a single seed among them.
     """
     cells = {(cell.label, cell.problem): cell for cell in summarise(rows)}
     problems = list(dict.fromkeys(problem for _, problem in cells))
+    least = {p: _least([c for c in cells.values() if c.problem == p]) for p in problems}
     measures = {cell.problem: cell.measure for cell in cells.values()}
     names = sorted({name for name, _ in cells}, key=_place)
     lines = [{"method": "", **{p: measures[p] for p in problems}}]
     for name in names:
-        found = {p: _cell(cells.get((name, p))) for p in problems}
+        found = {p: _cell(cells.get((name, p)), least[p]) for p in problems}
         lines.append({"method": name, **found})
     return text_table(lines)
 
 
-def _cell(cell: Cell | None) -> str:
+def _least(cells: list[Cell]) -> float:
+    """The lowest mean of an opponent."""
+    scores = [cell.score.mean for cell in cells if not cell.is_ours and cell.score is not None]
+    return min(scores, default=float("inf"))
+
+
+def _cell(cell: Cell | None, least: float) -> str:
     if cell is None:
         return NOT_RUN
     if cell.score is None:
         return "refused" if cell.refused else "failed"
     fewer = f" n={cell.score.n}" if cell.score.n < cell.most else ""
-    better = cell.difference is not None and cell.difference.verdict == "better"
+    clear = cell.difference is not None and cell.difference.verdict == "better"
+    better = clear and cell.score.mean < least
     mark = "*" * cell.is_best_opponent + "+" * better
     return f"{number(cell.score.mean, 3)}{mark}{fewer}"
 
