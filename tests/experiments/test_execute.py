@@ -1,5 +1,6 @@
 """A row holds what evaluate says, whatever happens to the run."""
 
+import gc
 import json
 import re
 import subprocess
@@ -223,6 +224,18 @@ def test_peak_memory_is_that_since_the_watch():
     assert peak(on_gpu=False) == pytest.approx(most, abs=5e6)
     watch()
     assert peak(on_gpu=False) < most - 100e6
+
+
+def test_garbage_of_earlier_runs_does_not_hide_what_comes():
+    loop = [torch.ones(60_000_000)]
+    loop.append(loop)
+    del loop
+    watch()
+    before = peak(on_gpu=False)
+    gc.collect()  # as it may come at any time
+    held = torch.ones(40_000_000)
+    assert peak(on_gpu=False) - before > 100e6
+    del held
 
 
 def test_a_row_holds_the_peak_of_its_own_run(row):

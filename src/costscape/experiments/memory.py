@@ -1,6 +1,7 @@
 """The most memory a run took: of the GPU where it used one, of the process elsewhere."""
 
 import contextlib
+import gc
 import resource
 import sys
 from pathlib import Path
@@ -9,7 +10,11 @@ import torch
 
 
 def watch() -> None:
-    """Begin anew. Where the system cannot forget a process's peak, it stays that of its life."""
+    """Begin anew. Where the system cannot forget a process's peak, it stays that of its life.
+
+    Garbage of earlier runs is collected first: it would hide as much of what comes.
+    """
+    gc.collect()
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with contextlib.suppress(OSError):
