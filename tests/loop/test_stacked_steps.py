@@ -8,6 +8,7 @@ from torch import nn
 
 import costscape as cs
 from costscape.data import Dataset
+from costscape.loop import together
 from costscape.loop.captured import Captured, one_by_one, side_by_side
 from costscape.loop.together import Together, Unable, stacked_gradients
 from costscape.loop.underway import Underway
@@ -218,10 +219,10 @@ def exact(monkeypatch):
 
 
 @needs_gpu
-@pytest.mark.parametrize("n", [1, 5])
-def test_recorded_steps_over_stacked_lstms_are_those_one_by_one(n, exact):
+@pytest.mark.parametrize(("n", "hidden"), [(1, 256), (5, 32)])
+def test_recorded_steps_over_stacked_lstms_are_those_one_by_one(n, hidden, exact):
     data = rows(30, "cuda", torch.float32)
-    settings = {"device": "cuda", "dtype": torch.float32, "hidden": 32, "ema": None}
+    settings = {"device": "cuda", "dtype": torch.float32, "hidden": hidden, "ema": None}
     some, others = (
         [Underway(f, f.loss, data, 1e-3, 0.0, True).step for f in fits(n, **settings)]
         for _ in range(2)
@@ -265,3 +266,13 @@ def test_a_stacked_fit_resumed_on_a_gpu_ends_with_the_same_bits(tmp_path):
     for a, b in zip(whole, resumed, strict=True):
         for v, w in zip(a.model.parameters(), b.model.parameters(), strict=True):
             assert torch.equal(v, w)
+
+
+def test_a_single_small_lstm_is_left_to_cudnn(monkeypatch):
+    monkeypatch.setattr(together, "fast", lambda lstm: True)
+    small, wide = Reader(hidden=128), Reader(hidden=256)
+    assert not Together([small]).stacks
+    assert Together([wide]).stacks
+    assert Together([small, Reader(hidden=128)]).stacks
+    assert not Together([small, wide]).stacks  # of different sizes
+    assert not Together([nn.Linear(2, 1), nn.Linear(2, 1)]).stacks

@@ -18,6 +18,7 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
+from costscape.methods.anchors import Draft, Network, fit_anchors
 from costscape.methods.forms import WIDEST, clearly_best, inner, of_member, relative_to, suitable
 from costscape.methods.scoring import decision_costs, validation_cost
 from costscape.methods.surfaces import ScenarioMethod
@@ -50,7 +51,6 @@ from costscape.train import (
 )
 
 OWN_POINTS, OWN_ACTIONS = 100, 32  # where each x has outcomes of its own
-Network = Attention | LocationScaleNetwork
 
 
 class Members(nn.Module):
@@ -76,7 +76,7 @@ class DF2(ScenarioMethod):
     - ``learn_values``: False keeps the outcomes at their start.
     - ``outcomes``: LocationScale(), Absolute(), Anchored() or WindowLevels(); None fits all that
       suit x and y, in this order, and takes a later one where its decisions cost less on the
-      validation part by two standard errors or more.
+      validation part by two standard errors or more. Changes(base) is never tried unasked.
     - ``target``: Slopes() of the cost, or Costs() themselves as in the paper.
     - ``ema``: decay of the moving average of the weights, or None.
     - ``members``: how many fits, from different seeds, are averaged.
@@ -178,7 +178,7 @@ class DF2(ScenarioMethod):
         training = self.training
         score = validation_cost(task, val, self.solver) if self.choose_epoch and plan else None
         drafts = [self._draft(task, train, val, form, i, score) for form, i in plan]
-        _fit_anchors(drafts, train, training)
+        fit_anchors(drafts, train, training, fit_network)
         # without a recorded step, one after the other
         found = fit_networks([draft.fit for draft in drafts], train, training, fit_network)
         return [(draft.model, history) for draft, history in zip(drafts, found, strict=True)]
@@ -191,7 +191,7 @@ class DF2(ScenarioMethod):
         form: Outcomes,
         member: int,
         score: Score | None,
-    ) -> "_Draft":
+    ) -> Draft:
         seed = self.seed + 1000 * member
         form = of_member(form, member)
         with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
@@ -211,7 +211,7 @@ class DF2(ScenarioMethod):
             recipe=recipe,
             name=name,
         )
-        return _Draft(model, start, form, fit)
+        return Draft(model, start, form, fit)
 
     def _network(self, train: Dataset, form: Outcomes) -> tuple[Network, Tensor]:
         """A fresh network, and the training rows whose labels its outcomes start from."""
@@ -263,46 +263,3 @@ class DF2(ScenarioMethod):
         j = self.actions or (100 if g.scenarios.shared and self.share_actions else OWN_ACTIONS)
         a = task.feasible.sample(rows * j, rng).unflatten(0, (rows, j))
         return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))
-
-
-@dataclass(frozen=True, eq=False)
-class _Draft:
-    """A network to be fitted, and the training rows whose labels its outcomes start from."""
-
-    model: Network
-    start: Tensor
-    form: Outcomes
-    fit: Fit
-
-    def anchor(self) -> Fit:
-        """m(x) by least squares."""
-        net = self.model
-        assert isinstance(net, Attention)
-        return replace(
-            self.fit,
-            loss=lambda batch, rng: (
-                (net.location(batch.x) - net.units.standard(batch.x, batch.y)).square().mean()
-            ),
-            score=None,
-            ema=None,
-            title="DF2 anchor",
-            name=f"{self.fit.name}.anchor",
-        )
-
-
-def _fit_anchors(drafts: list[_Draft], train: Dataset, training: Training) -> None:
-    """Of anchored outcomes: m(x) by least squares; then the outcomes start at its residuals."""
-    anchored = [
-        (draft, form) for draft in drafts if isinstance(form := inner(draft.form), Anchored)
-    ]
-    for epochs in dict.fromkeys(form.epochs for _, form in anchored):
-        fits = [draft.anchor() for draft, form in anchored if form.epochs == epochs]
-        fit_networks(fits, train, replace(training, epochs=epochs), fit_network)
-    for draft, _ in anchored:
-        model, x, y = draft.model, train.x[draft.start], train.y[draft.start]
-        assert isinstance(model, Attention)
-        model.eval()
-        with torch.no_grad():
-            residuals = model.units.standard(x, y) - model.location(x)
-        assert isinstance(model.values, AnchoredValues)
-        model.values.start(residuals)
