@@ -1,11 +1,15 @@
 """Which way of fitting DF2 decides best on validation data? The test part is never read.
 
-Each variant changes one thing of DF2's default; on sequences the encoder may be another, too. A
-row has the regret on the validation part of a single fit (the mean over members) and of all
-members together; on the synthetic problems, whose data sets 100 and up no table contains, also the
-gap there. Rows are kept in results/tuning, one JSON file each; what is there is not made again.
+Each variant changes one thing of DF2's default; on sequences the encoder may be another, too.
+Members learn from each other's held-out stretches, so that a row has the mean over members of the
+regret of each alone on its own stretch ("folds"). With --held the first four fifths of the
+training part are the training part and the last fifth is the validation part, and what is scored,
+the members together and each alone, is the validation part, as new to them as a test would be. On
+the synthetic problems, whose data sets 100 and up no table contains, rows also have the gap. Rows
+are kept in results/tuning, one JSON file each; what is there is not made again. Those without
+"folds" are of fits whose members all held out the validation part.
 
-python benchmarks/tune.py PROBLEM... [--variant NAME...] [--encoder NAME] [--members 5]
+python benchmarks/tune.py PROBLEM... [--variant NAME...] [--encoder NAME] [--members 5] [--held]
     [--seeds 0 1 2] [--device cuda] [--table]
 """
 
@@ -25,17 +29,28 @@ from costscape import (
     LSTM,
     Absolute,
     Anchored,
+    Changes,
     Costs,
     LocationScale,
+    Slopes,
     Training,
     WindowLevels,
     evaluate,
 )
+from costscape.data import last_week
 from costscape.experiments.runs import problem_of
 from costscape.methods.df2 import Members
+from costscape.methods.folds import fold
 from costscape.report import text_table
 
 KEPT = Path(__file__).parents[1] / "results" / "tuning"
+PAPERS = {
+    "outcomes": Absolute(),
+    "target": Costs(False, False),
+    "ema": None,
+    "standardise": False,
+    "training": {"decay": False},
+}
 VARIANTS = {
     "default": {},
     "location-scale": {"outcomes": LocationScale()},
@@ -60,6 +75,16 @@ VARIANTS = {
         "outcomes": LocationScale(lines=False),
         "learn_values": False,
     },
+    "as in the paper": PAPERS,
+    "as in the paper, average of weights": {**PAPERS, "ema": 0.995},
+    "as in the paper, standardised": {**PAPERS, "standardise": True},
+    "as in the paper, slopes": {**PAPERS, "target": Slopes()},
+    "as in the paper, rate falling": {**PAPERS, "training": {}},
+    "anchored, rate 1e-3": {"outcomes": Anchored(), "training": {"lr": 1e-3}},
+    "anchored to the end": {"outcomes": Anchored(60)},
+    "anchored to the end, rate 1e-3": {"outcomes": Anchored(60), "training": {"lr": 1e-3}},
+    "changes, rate 1e-3": {"training": {"lr": 1e-3}},
+    "changes, anchored to the end": {"outcomes": Changes(last_week, Anchored(60))},
 }
 ENCODERS = {
     "default": None,
@@ -73,7 +98,18 @@ ENCODERS = {
 }
 
 
-def row_of(name, variant, seed, device=None, quick=False, encoder="default", members=5):
+def parts(data, held):
+    """What a fit learns from, what it chooses on, and what it is scored on."""
+    if not held:
+        return data.train, data.val, data.val
+    n = len(data.train)
+    cut = 4 * n // 5
+    return data.train[: cut - n // 50], data.train[cut:], data.val  # windows overlap: a gap
+
+
+def row_of(
+    name, variant, seed, device=None, quick=False, encoder="default", members=5, held=False
+):
     """Fitted to the training part, scored on the validation part."""
     p = problem_of(name, seed, quick)
     settings = {**p.df2, "members": members, **VARIANTS[variant]}
@@ -85,29 +121,33 @@ def row_of(name, variant, seed, device=None, quick=False, encoder="default", mem
         training = replace(training, epochs=2)
     network = ENCODERS[encoder] or p.network
     method = DF2(p.task, network, **settings, solver=p.solver, seed=seed, training=training)
-    train, val = p.data.train, p.data.val
+    train, chosen, val = parts(p.data, held)
     began = time.perf_counter()
-    method.fit(train.x, train.y, val=(val.x, val.y))
+    method.fit(train.x, train.y, val=(chosen.x, chosen.y))
     seconds = time.perf_counter() - began
-    whole = evaluate(method, val.x, val.y, truth=p.truth)
+    # members learn from each other's stretches, so that all together are scored on new rows only
+    whole = evaluate(method, val.x, val.y, truth=p.truth) if held or members == 1 else None
     fitted = list(method.model_.members)
-    single, gaps = [], []
-    for member in fitted:
+    single = []
+    for i, member in enumerate(fitted):
         method.model_ = Members([member]).eval()
-        one = evaluate(method, val.x, val.y, truth=p.truth)
-        single.append(one.regret)
-        gaps.append(one.gap)
+        rows = val if held else fold(train, chosen, i).held
+        single.append(evaluate(method, rows.x, rows.y, truth=p.truth))
+    gaps = [one.gap for one in single]
     return {
         "problem": name,
         "variant": variant,
         "encoder": encoder,
         "seed": seed,
         "quick": quick,
+        "held": held,
         "members": len(fitted),
-        "single": float(np.mean(single)),
-        "averaged": whole.regret,
-        "single_gap": None if whole.gap is None else float(np.mean(gaps)),
-        "averaged_gap": whole.gap,
+        "single": float(np.mean([one.regret for one in single])),
+        "each": [one.regret for one in single],
+        "averaged": whole and whole.regret,
+        "single_gap": None if None in gaps else float(np.mean(gaps)),
+        "averaged_gap": whole and whole.gap,
+        "folds": True,
         "outcomes": type(method.outcomes_).__name__,
         "epochs": [history.best_epoch + 1 for history in method.history_],
         "fit_seconds": seconds,
@@ -115,8 +155,9 @@ def row_of(name, variant, seed, device=None, quick=False, encoder="default", mem
     }
 
 
-def file_of(problem, variant, encoder, seed):
+def file_of(problem, variant, encoder, seed, held=False):
     said = variant if encoder == "default" else f"{variant}, {encoder}"
+    said += ", held" if held else ", folds"
     return KEPT / f"{problem}--{said.replace(', ', '+').replace(' ', '-')}--{seed}.json"
 
 
@@ -127,13 +168,15 @@ def table(folder=KEPT):
     for path in sorted(folder.glob("*.json")):
         row = json.loads(path.read_text())
         said = row["variant"] + ("" if row["encoder"] == "default" else f"; {row['encoder']}")
-        groups[said, _group(row["problem"])].append(row)
+        groups[said, _group(row)].append(row)
     for (variant, problem), rows in groups.items():
-        gap = rows[0]["averaged_gap"] is not None
-        both = [np.mean([r[k + "_gap" * gap] for r in rows]) for k in ("averaged", "single")]
-        words = "{:.1f} ({:.1f})" if gap else "{:.2f} ({:.2f})"
-        told = words.format(*(1e4 * b if gap else b for b in both))
-        cells[variant][problem] = f"{told} n={len(rows)}"
+        gap = rows[0]["single_gap"] is not None
+        told = []
+        for key, word in (("averaged", "{}"), ("single", "({})")):
+            found = [row[key + "_gap" * gap] for row in rows]
+            if None not in found:
+                told.append(word.format(f"{1e4 * np.mean(found):.1f}" if gap else _short(found)))
+        cells[variant][problem] = f"{' '.join(told)} n={len(rows)}"
         if problem not in problems:
             problems.append(problem)
     every = [f"{v}{e}" for v in VARIANTS for e in ("", *(f"; {e}" for e in ENCODERS))]
@@ -143,8 +186,16 @@ def table(folder=KEPT):
     )
 
 
-def _group(problem):
-    return problem.removeprefix("inventory-")
+def _group(row):
+    name = row["problem"].removeprefix("inventory-")
+    if row.get("held"):
+        return name + ", held"
+    return name + ", folds" * row.get("folds", False)
+
+
+def _short(found):
+    mean = np.mean(found)
+    return f"{mean:.2f}" if mean < 200 else f"{mean:,.0f}"
 
 
 def main():
@@ -153,6 +204,7 @@ def main():
     asked.add_argument("--variant", action="append", choices=VARIANTS)
     asked.add_argument("--encoder", default="default", choices=ENCODERS)
     asked.add_argument("--members", type=int, default=5)
+    asked.add_argument("--held", action="store_true")
     asked.add_argument("--seeds", nargs="+", type=int, default=[0])
     asked.add_argument("--device")
     asked.add_argument("--table", action="store_true")
@@ -162,11 +214,11 @@ def main():
     for seed in told.seeds:
         for problem in told.problems:
             for variant in told.variant or VARIANTS:
-                path = file_of(problem, variant, told.encoder, seed)
+                path = file_of(problem, variant, told.encoder, seed, told.held)
                 if path.exists():
                     continue
                 part = path.with_suffix(".part")
-                more = {"encoder": told.encoder, "members": told.members}
+                more = {"encoder": told.encoder, "members": told.members, "held": told.held}
                 row = row_of(problem, variant, seed, told.device, **more)
                 part.write_text(json.dumps(row, indent=1))
                 part.rename(path)

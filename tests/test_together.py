@@ -127,6 +127,32 @@ def test_in_step_they_end_bit_equal_to_those_fitted_alone(ema, batch_size, dtype
     assert same(made, alone)
 
 
+def with_rows(made, every):
+    return [replace(fit, rows=own) for fit, own in zip(made, every, strict=True)]
+
+
+def test_in_step_on_rows_of_their_own_they_are_those_fitted_alone_on_these_rows():
+    data = rows(12)
+    every = [torch.arange(10), torch.arange(2, 12), torch.arange(12)[torch.arange(12) % 6 != 3]]
+    made, alone = fits(), fits()
+    found = _in_step(with_rows(made, every), data, told())
+    for fit, own, history in zip(alone, every, found, strict=True):
+        part = Dataset(data.x[own], data.y[own])
+        assert each_alone([fit], part, told()) == [history]
+    assert same(made, alone)
+
+
+def test_rows_of_their_own_are_kept_where_they_are_fitted_one_after_the_other():
+    data = rows(12)
+    every = [torch.arange(10), torch.arange(3), torch.arange(4, 12)]  # as many or not
+    made, alone = fits(), fits()
+    found = fit_networks(with_rows(made, every), data, told())
+    for fit, own, history in zip(alone, every, found, strict=True):
+        part = Dataset(data.x[own], data.y[own])
+        assert each_alone([fit], part, told()) == [history]
+    assert same(made, alone)
+
+
 def test_in_step_each_takes_its_turn():
     order = []
 

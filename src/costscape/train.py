@@ -112,10 +112,10 @@ def fit_networks(
 ) -> list[History]:
     """Fit several networks to the same data, each with its own batches, actions and best epoch.
 
-    Where steps are recorded, on a GPU, all advance together: LSTMs of one shape are computed as
-    one, and the rest of their steps overlaps. They then share one stream of dropout, seeded by the
-    first, and one checkpoint. Elsewhere ``alone`` fits one after the other, each with a checkpoint
-    of its own name.
+    Where steps are recorded, on a GPU, and all learn from as many rows, they advance together:
+    LSTMs of one shape are computed as one, and the rest of their steps overlaps. They then share
+    one stream of dropout, seeded by the first, and one checkpoint. Elsewhere ``alone`` fits one
+    after the other, each with a checkpoint of its own name.
     """
     names = [fit.name for fit in fits]
     if training.checkpoint is not None and len(set(names)) < len(names):
@@ -123,14 +123,15 @@ def fit_networks(
             f"Networks fitted with a checkpoint need names of their own, but got {names}. Pass "
             f"another name to each Fit."
         )
-    if len(fits) > 1 and all(_records(fit.model, training) for fit in fits):
+    even = len({fit.count(data) for fit in fits}) == 1
+    if len(fits) > 1 and even and all(_records(fit.model, training) for fit in fits):
         group = f"{names[0]}-and-{len(fits) - 1}-more"
         return _in_step(fits, data, _with_file(training, group))
     return [
         alone(
             fit.model,
             fit.loss,
-            data,
+            fit.own(data),
             _with_file(training, fit.name),
             seed=fit.seed,
             score=fit.score,
@@ -159,7 +160,8 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
     leads = distributed.is_first()
     keeper = _keeper(fits, data, training)
     epochs, first = training.epochs, 0
-    steps = ceil(len(data) / training.batch_size)
+    count = fits[0].count(data)
+    steps = ceil(count / training.batch_size)
     with (
         torch.random.fork_rng([device] if device.type == "cuda" else []),
         progress(_title(fits), epochs, training.progress and leads) as show,
@@ -181,14 +183,14 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
                 if training.decay:
                     run.set_rate((1 + cos(pi * epoch / epochs)) / 2)
             updates = [run.step for run in going]
-            orders = torch.stack([torch.randperm(len(data), generator=r.shuffle) for r in going])
+            orders = torch.stack([run.order(data) for run in going])
             total = torch.zeros(len(going), device=device)
-            batches = orders.to(data.x.device).split(training.batch_size, 1)
+            batches = orders.split(training.batch_size, 1)
             for age, rows in enumerate(batches, epoch * steps):
                 losses = advance(updates, rows, [r.share(age) for r in going])
                 total.add_(losses, alpha=rows.shape[1])
             for run, loss in zip(going, total.tolist(), strict=True):
-                _close(run, epoch, loss / len(data), training)
+                _close(run, epoch, loss / count, training)
             states = [run.state() for run in runs]
             kept = states[0] if len(states) == 1 else {"fits": states}
             keeper.save(rng=get_rng(device), epoch=epoch, **kept)

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, Literal
 
@@ -63,8 +63,8 @@ class Problem:
 
     ``encoder`` is the paper's; ``network`` what all methods take but the paper's own recipe, None
     for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
-    those of its proposal for SO-EBM, ``df2`` what DF2 takes in place of its defaults where f is
-    too costly for them, ``solver`` the one all methods decide with, ``score_every`` how often
+    those of its proposal for SO-EBM, ``df2`` what DF2 takes in place of its defaults where f or
+    an epoch is too costly for them, ``solver`` the one all methods decide with, ``score_every`` how often
     they look at the validation part. ``level`` is what a method whose name ends in +levels sees
     windows and outcomes relative to. ``source`` says which data this is.
     """
@@ -140,7 +140,8 @@ def one_item(seed: int = 0, item: int = 1) -> Problem:
 def whole_store(seed: int = 0) -> Problem:
     """The same for all items of a store, each in its own mean sales, pooled."""
     found: PooledSales = _read(pooled_sales, os.environ.get(VARIABLE))
-    return _stock(found.splits, found.source)
+    # fifty items, so that an epoch has fifty times as many steps
+    return replace(_stock(found.splits, found.source), df2={"training": Training(epochs=12)})
 
 
 def _stock(data: Splits, source: str) -> Problem:

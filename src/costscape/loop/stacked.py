@@ -55,10 +55,10 @@ def last_codes(
     Dropout between the layers is drawn for all at once, from torch's own generator.
     """
     first = lstms[0]
-    h = _stack(inputs).transpose(1, 2).contiguous()
+    h = stack(inputs).transpose(1, 2).contiguous()
     for layer in range(first.num_layers):
         w, v, b, also = (
-            _stack([getattr(one, f"{name}_l{layer}") for one in lstms])
+            stack([getattr(one, f"{name}_l{layer}") for one in lstms])
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
         h = _layer(h, w, v, b + also)
@@ -146,7 +146,8 @@ def _hours(like: Tensor) -> Any:
     return stacked_kernels
 
 
-def _stack(parts: Sequence[Tensor]) -> Tensor:
+def stack(parts: Sequence[Tensor]) -> Tensor:
+    """One alone is not copied."""
     return torch.stack(list(parts)) if len(parts) > 1 else parts[0].unsqueeze(0)
 
 

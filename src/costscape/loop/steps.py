@@ -32,7 +32,9 @@ class Step:
 
     def gradient(self, rows: Int[Tensor, "B"]) -> Tensor:
         """The loss; its gradient is left in the model."""
-        batch = self.batch(rows)
+        return self.gradient_on(self.batch(rows))
+
+    def gradient_on(self, batch: Dataset) -> Tensor:
         self.optimiser.zero_grad(set_to_none=True)
         return _backward(self.loss, batch, self.rng, self.model)
 

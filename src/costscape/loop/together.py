@@ -18,9 +18,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from costscape.data import Dataset
 from costscape.loop.captured import branches, side_by_side
 from costscape.loop.recording import Draws
-from costscape.loop.stacked import alike, fast, last_codes
+from costscape.loop.stacked import alike, fast, last_codes, stack
 from costscape.loop.steps import Step
 
 WIDE = 256  # hidden units from which on a single LSTM is quicker so than cuDNN's, on an H200
@@ -57,16 +58,17 @@ class Unable(Exception):
 def stacked_gradients(steps: Sequence[Step], rows: Int[Tensor, "n B"]) -> Float[Tensor, "n"]:
     """The losses; the gradients are left in the models, each of which holds one LSTM."""
     lstms = [_lstms(step.model)[0] for step in steps]
-    given = list(zip(steps, lstms, rows, strict=True))
     device = rows.device
-    inputs = branches([partial(_heard, *each) for each in given], device)
-    codes = last_codes(lstms, inputs)
+    asking = [partial(_heard, *each) for each in zip(steps, lstms, rows, strict=True)]
+    heard = branches(asking, device)
+    codes = last_codes(lstms, [x for _, x in heard])
     leaves = [code.detach().requires_grad_() for code in codes.unbind()]
-    parts = [partial(_answered, *each, leaf) for each, leaf in zip(given, leaves, strict=True)]
-    losses = branches(parts, device)
+    batches = [batch for batch, _ in heard]
+    given = zip(steps, lstms, batches, leaves, strict=True)
+    losses = branches([partial(_answered, *each) for each in given], device)
     slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
-    codes.backward(torch.stack(slopes))
-    return torch.stack(losses)
+    codes.backward(stack(slopes))
+    return stack(losses)
 
 
 class _Asked(Exception):
@@ -98,26 +100,26 @@ class _Only:
         raise Unable
 
 
-def _heard(step: Step, lstm: nn.LSTM, rows: Tensor) -> Tensor:
-    """What the LSTM reads in this step, (B, T, channels)."""
+def _heard(step: Step, lstm: nn.LSTM, rows: Tensor) -> tuple[Dataset, Tensor]:
+    """The batch of this step, and what the LSTM reads of it, (B, T, channels)."""
 
     def ask(x: Tensor, hx: object = None) -> NoReturn:
         raise _Asked(x) if hx is None else Unable
 
-    before = Draws(rows.device, [step.rng])
+    before, batch = Draws(rows.device, [step.rng]), step.batch(rows)
     try:
         with _instead(lstm, ask):
-            step.loss(step.batch(rows), step.rng)
+            step.loss(batch, step.rng)
     except _Asked as asked:
         x = asked.x
     else:
         raise Unable  # a loss without its LSTM
     if x.requires_grad or x.ndim != 3 or not lstm.batch_first or before.moved():
         raise Unable
-    return x
+    return batch, x
 
 
-def _answered(step: Step, lstm: nn.LSTM, rows: Tensor, code: Tensor) -> Tensor:
+def _answered(step: Step, lstm: nn.LSTM, batch: Dataset, code: Tensor) -> Tensor:
     """The loss, its gradient left in ``code`` and in what is not the LSTM."""
     left = [code]
 
@@ -127,7 +129,7 @@ def _answered(step: Step, lstm: nn.LSTM, rows: Tensor, code: Tensor) -> Tensor:
         return _Only(), (_Only(left.pop()), _Only())
 
     with _instead(lstm, answer):
-        return step.gradient(rows)
+        return step.gradient_on(batch)
 
 
 @contextmanager

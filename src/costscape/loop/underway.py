@@ -40,7 +40,8 @@ class History:
 class Fit:
     """A network, and what it is fitted to; see ``fit_network``.
 
-    ``name`` tells its checkpoint from those of the networks it is fitted with.
+    ``name`` tells its checkpoint from those of the networks it is fitted with; ``rows`` are those
+    of the data that it learns from, None for all.
     """
 
     model: nn.Module
@@ -51,6 +52,15 @@ class Fit:
     title: str = "fit"
     recipe: str = ""
     name: str = ""
+    rows: Tensor | None = None
+
+    def count(self, data: Dataset) -> int:
+        """How many pairs it learns from."""
+        return len(data) if self.rows is None else len(self.rows)
+
+    def own(self, data: Dataset) -> Dataset:
+        rows = self.rows
+        return data if rows is None else Dataset(data.x[rows], data.y[rows])
 
 
 class Underway:
@@ -83,6 +93,12 @@ class Underway:
         now = self.lr * part
         self.rate = self.rate.fill_(now) if isinstance(self.rate, Tensor) else now
         self._tell_rate()
+
+    def order(self, data: Dataset) -> Tensor:
+        """All rows that it learns from, shuffled anew."""
+        rows = self.fit.rows
+        order = torch.randperm(self.fit.count(data), generator=self.shuffle).to(data.x.device)
+        return order if rows is None else rows[order]
 
     def share(self, age: int) -> float:
         """By which the average follows; a young one faster, or a short fit would stay at its

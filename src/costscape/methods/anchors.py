@@ -16,7 +16,7 @@ Network = Attention | LocationScaleNetwork
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A network to be fitted, and the training rows whose labels its outcomes start from."""
+    """A network to be fitted, and the rows of all pairs whose labels its outcomes start from."""
 
     model: Network
     start: Tensor
@@ -40,7 +40,7 @@ class Draft:
 
 
 def fit_anchors(
-    drafts: list[Draft], train: Dataset, training: Training, alone: Callable[..., History]
+    drafts: list[Draft], pairs: Dataset, training: Training, alone: Callable[..., History]
 ) -> None:
     """Of anchored outcomes: m(x) by least squares; then the outcomes start at its residuals."""
     anchored = [
@@ -48,9 +48,9 @@ def fit_anchors(
     ]
     for epochs in dict.fromkeys(form.epochs for _, form in anchored):
         fits = [draft.anchor() for draft, form in anchored if form.epochs == epochs]
-        fit_networks(fits, train, replace(training, epochs=epochs), alone)
+        fit_networks(fits, pairs, replace(training, epochs=epochs), alone)
     for draft, _ in anchored:
-        model, x, y = draft.model, train.x[draft.start], train.y[draft.start]
+        model, x, y = draft.model, pairs.x[draft.start], pairs.y[draft.start]
         assert isinstance(model, Attention)
         model.eval()
         with torch.no_grad():

@@ -19,6 +19,7 @@ from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
 from costscape.methods.anchors import Draft, Network, fit_anchors
+from costscape.methods.folds import Fold, fold, together
 from costscape.methods.forms import WIDEST, clearly_best, inner, of_member, relative_to, suitable
 from costscape.methods.scoring import decision_costs, validation_cost
 from costscape.methods.surfaces import ScenarioMethod
@@ -79,7 +80,9 @@ class DF2(ScenarioMethod):
       validation part by two standard errors or more. Changes(base) is never tried unasked.
     - ``target``: Slopes() of the cost, or Costs() themselves as in the paper.
     - ``ema``: decay of the moving average of the weights, or None.
-    - ``members``: how many fits, from different seeds, are averaged.
+    - ``members``: how many fits, from different seeds, are averaged. Where epochs are chosen,
+      those after the first hold out other stretches than the validation part, of its length, and
+      learn from it (``folds``): it is new to a single fit only.
     - ``standardise``: False lets the network see x and y in their own units.
     - ``choose_epoch``: False keeps the last epoch.
     """
@@ -153,6 +156,8 @@ class DF2(ScenarioMethod):
             found["forms"] = [store.to_json(form) for form in suitable(train)]
         if self.encoder is None:
             found["encoder"] = store.to_json(wide_by_shape(tuple(train.x.shape[1:])))
+        if self.members > 1 and self.choose_epoch:
+            found["folds"] = "rotated"
         return found
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
@@ -175,32 +180,37 @@ class DF2(ScenarioMethod):
         self, task: Task, train: Dataset, val: Dataset, plan: list[tuple[Outcomes, int]]
     ) -> list[tuple[Network, History]]:
         """A network for each form and member of the plan, fitted together."""
-        training = self.training
-        score = validation_cost(task, val, self.solver) if self.choose_epoch and plan else None
-        drafts = [self._draft(task, train, val, form, i, score) for form, i in plan]
-        fit_anchors(drafts, train, training, fit_network)
+        pairs = together(train, val)
+        parts = {i: fold(train, val, i if self.choose_epoch else 0) for i in {i for _, i in plan}}
+        scores: dict[int, Score | None] = {
+            i: validation_cost(task, part.held, self.solver) if self.choose_epoch else None
+            for i, part in parts.items()
+        }
+        drafts = [self._draft(task, pairs, parts[i], form, i, scores[i]) for form, i in plan]
+        fit_anchors(drafts, pairs, self.training, fit_network)
         # without a recorded step, one after the other
-        found = fit_networks([draft.fit for draft in drafts], train, training, fit_network)
+        found = fit_networks([draft.fit for draft in drafts], pairs, self.training, fit_network)
         return [(draft.model, history) for draft, history in zip(drafts, found, strict=True)]
 
     def _draft(
         self,
         task: Task,
-        train: Dataset,
-        val: Dataset,
+        pairs: Dataset,
+        part: Fold,
         form: Outcomes,
         member: int,
         score: Score | None,
     ) -> Draft:
         seed = self.seed + 1000 * member
         form = of_member(form, member)
+        train = Dataset(pairs.x[part.rows], pairs.y[part.rows])
         with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
             torch.manual_seed(seed)
             model, start = self._network(train, form)
         model = model.to(train.x.device, train.x.dtype)
         name = f"{type(form).__name__.lower()}-{member}"
         form_json = json.dumps(store.to_json(form))
-        recipe = form_json + self._recipe(model, train, val, "outcomes", "members")
+        recipe = form_json + self._recipe(model, train, part.held, "outcomes", "members")
         fit = Fit(
             model,
             lambda batch, rng: self.loss(task, model, batch, rng),
@@ -210,8 +220,9 @@ class DF2(ScenarioMethod):
             title=f"DF2 {name}",
             recipe=recipe,
             name=name,
+            rows=part.rows,
         )
-        return Draft(model, start, form, fit)
+        return Draft(model, part.rows[start], form, fit)
 
     def _network(self, train: Dataset, form: Outcomes) -> tuple[Network, Tensor]:
         """A fresh network, and the training rows whose labels its outcomes start from."""
