@@ -170,12 +170,12 @@ class ExpectedCost:
         return self.scenarios.shared
 
     def __call__(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J"]:
-        return self._mean(self.task.cost, a)
+        return self.mean(self.task.cost, a)
 
     def terms(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J d"]:
         """The d summands of g(x, a), for a SeparableTask."""
         assert isinstance(self.task, SeparableTask)
-        return self._mean(self.task.terms, a)
+        return self.mean(self.task.terms, a)
 
     def rows(self, i: slice) -> "ExpectedCost":
         return ExpectedCost(self.task, self.scenarios.rows(i), self.memory)
@@ -184,6 +184,7 @@ class ExpectedCost:
         """The same cost, of other scenarios."""
         return ExpectedCost(self.task, scenarios, self.memory)
 
-    def _mean(self, f: Function, a: Tensor) -> Tensor:
+    def mean(self, f: Function, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "..."]:
+        """sum_s w_s f(y_s, a) of any f of outcomes and actions."""
         w, y = self.scenarios.weights, self.scenarios.values
         return weighted(f, a, w, y, self.task.width, self.memory)

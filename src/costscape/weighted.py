@@ -39,10 +39,34 @@ def weighted(
     if _evaluations(a, y) <= most:
         return _weighted(f, a, w, y)
     graded = torch.is_grad_enabled() and any(v.requires_grad for v in (a, w, y))
-    if graded and a.device.type == "cpu" and not _learns(f, a, y):
+    if graded and a.device.type == "cpu" and not learns(f, a, y):
         part = most if numbers else min(most, max(1, PART // width))
         return _Recomputed.apply(f, part, a, w, y)  # type: ignore[no-any-return,no-untyped-call]
     return _split(f, a, w, y, most)
+
+
+def pulled_back(
+    f: Function,
+    a: Float[Tensor, "#B J d"],
+    w: Float[Tensor, "B S"],
+    y: Float[Tensor, "..."],
+    grad: Float[Tensor, "..."],
+    numbers: int | None = None,
+    memory: int | None = None,
+) -> tuple[Float[Tensor, "B S"], Float[Tensor, "..."]]:
+    """The gradients of w and y, from that of ``weighted``; by parts, and without its value."""
+    width = _width(a, y, numbers) * a.element_size()
+    part = max(1, (memory or (GRADIENT if numbers else PART)) // width)
+    _, of_w, of_y = _by_parts(f, part, (a, w, y), (False, True, True), grad)
+    assert of_w is not None
+    assert of_y is not None
+    return of_w, of_y
+
+
+def fits(a: Tensor, rows: int, y: Tensor, numbers: int | None, memory: int | None) -> bool:
+    """Whether a gradient on a CPU takes so many rows at once, each with outcomes like y."""
+    one = a.shape[1] * y.shape[1] * _width(a[:1], y[:1], numbers) * a.element_size()
+    return rows * one <= (memory or GRADIENT)
 
 
 def _width(a: Tensor, y: Tensor, numbers: int | None) -> int:
@@ -88,7 +112,7 @@ def _split(f: Function, a: Tensor, w: Tensor, y: Tensor, most: int) -> Tensor:
     return torch.cat(parts)
 
 
-def _learns(f: Function, a: Tensor, y: Tensor) -> bool:
+def learns(f: Function, a: Tensor, y: Tensor) -> bool:
     """Whether f itself holds something that gradients go to."""
     with torch.enable_grad():
         return f(y[:1, None, :1].detach(), a[:1, :1, None].detach()).requires_grad
@@ -118,24 +142,30 @@ class _Recomputed(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         inputs, needed = ctx.saved_tensors, ctx.needs_input_grad[2:]
-        a, w, y = inputs
         if torch.is_grad_enabled():  # a gradient of the gradient will be asked for
+            a, w, y = inputs
             out = _split(ctx.f, a, w, y, ctx.most)
             return None, None, *_pulled(out, inputs, needed, grad, create_graph=True)
-        whole = [torch.zeros_like(v) if n else None for v, n in zip(inputs, needed, strict=True)]
-        for i, j, s in _parts(a, y, ctx.most):
-            at = (i, j), (i, s), (i, s)
-            args = [_at(v, *k).detach() for v, k in zip(inputs, at, strict=True)]
-            with torch.enable_grad():
-                for v, n in zip(args, needed, strict=True):
-                    v.requires_grad_(n)
-                out = _weighted(ctx.f, *args)
-            for total, k, part in zip(
-                whole, at, _pulled(out, args, needed, grad[i, j]), strict=True
-            ):
-                if total is not None and part is not None:
-                    _at(total, *k).add_(part)
-        return None, None, *whole
+        return None, None, *_by_parts(ctx.f, ctx.most, inputs, needed, grad)
+
+
+def _by_parts(
+    f: Function, most: int, inputs: Sequence[Tensor], needed: Sequence[bool], grad: Tensor
+) -> list[Tensor | None]:
+    """The gradients of a, w and y that are needed, each part's written where it belongs."""
+    a, _, y = inputs
+    whole = [torch.zeros_like(v) if n else None for v, n in zip(inputs, needed, strict=True)]
+    for i, j, s in _parts(a, y, most):
+        at = (i, j), (i, s), (i, s)
+        args = [_at(v, *k).detach() for v, k in zip(inputs, at, strict=True)]
+        with torch.enable_grad():
+            for v, n in zip(args, needed, strict=True):
+                v.requires_grad_(n)
+            out = _weighted(f, *args)
+        for total, k, part in zip(whole, at, _pulled(out, args, needed, grad[i, j]), strict=True):
+            if total is not None and part is not None:
+                _at(total, *k).add_(part)
+    return whole
 
 
 def _pulled(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ import costscape.solvers.separable as module
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
 from costscape.solvers.grids.bends import find_bends
 from costscape.solvers.grids.groups import GROUP, NEAR, lower_bounds, within
+from costscape.solvers.grids.single import _valleys
 from costscape.solvers.grids.table import FALL, cost_table
 from costscape.solvers.grids.valleys import hopeful, local_minima
 from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
@@ -192,6 +194,26 @@ def test_what_is_looked_at_holds_every_hopeful_valley(seed, J, S, jumps):
         assert (here >= 0).all()
         assert (here < part.shape[1]).all()
         assert inside[i, here].all()
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    J=st.integers(8 * GROUP, 200),
+    S=st.integers(1, 20),
+    jumps=st.floats(0, 1),
+    n=st.integers(1, 4),
+)
+@settings(deadline=None, max_examples=80)
+def test_the_valleys_of_one_x_are_those_it_has_among_others(seed, J, S, jumps, n):
+    costs, w = tables(seed, J, S, jumps)
+    g = costs @ w
+    k = _valleys(g.numpy(), np.ones(g.shape, bool), n)
+    best, want, found = local_minima(g, n)
+    found &= hopeful(g, best, want)
+    found[:, 0] = True
+    for i in range(2):
+        assert set(k[:, i].tolist()) == set(want[i][found[i]].tolist())
+        assert int(k[0, i]) == int(want[i, 0])
 
 
 def test_bounds_of_infinite_costs_are_none():

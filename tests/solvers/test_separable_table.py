@@ -9,6 +9,7 @@ from torch import nn
 
 import costscape.solvers.grids.table as module
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
+from costscape.solvers.grids.even import even_grid
 from costscape.solvers.grids.table import cost_table
 
 
@@ -148,3 +149,49 @@ def test_a_table_too_large_is_not_made(monkeypatch):
     monkeypatch.setattr(module, "BYTES", 1000)
     assert not module.fits(g, 1025)
     torch.testing.assert_close(solve(g).cost, want.cost, rtol=1e-6, atol=1e-6)
+
+
+class Patched(nn.Module):
+    """A cost that may be changed between two actions alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("price", torch.tensor(0.0))
+
+    def forward(self, y, a):
+        return (y - a).abs() - self.price * ((a > 0.5) & (a < 0.75))
+
+
+@pytest.mark.parametrize("S", [3, 50, 200])
+def test_a_change_far_from_the_best_action_is_seen(S):
+    rng = torch.Generator().manual_seed(0)
+    task = SeparableTask(Patched(), Box(-1.0, 1.0, dim=2))
+    values = 0.1 * torch.randn(1, S, 2, generator=rng)
+    g = ExpectedCost(task, Scenarios(torch.full((1, S), 1 / S), values))
+    before = solve(g)
+    assert (before.action.abs() < 0.4).all()
+    task.f_terms.price.fill_(5.0)
+    assert ((solve(g).action > 0.49) & (solve(g).action < 0.76)).all()
+
+
+def test_every_outcome_is_asked_and_the_actions_go_all_over_the_grid():
+    a = torch.linspace(0, 1, 1025)[:, None].expand(-1, 2)
+    for S in (3, 64, 5000):
+        at = module.asked(a, S)
+        assert at.shape[1:] == (S, 2)
+        gaps = at[..., 0].flatten().sort().values.diff()
+        assert gaps.max() <= 1 / (len(at) * S) + 2 / 1024
+
+
+def test_a_grid_is_kept_for_as_long_as_its_box_is_the_same():
+    box = Box(-1.0, [1.0, 2.0])
+    grid = even_grid(box, 33)
+    assert even_grid(box, 33) is grid
+    assert torch.equal(grid.actions[0], box.lower)
+    assert torch.equal(grid.actions[-1], box.upper)
+    assert len(even_grid(box, 65).t) == 65
+    grid = even_grid(box, 33)
+    box.upper.fill_(3.0)
+    torch.testing.assert_close(even_grid(box, 33).actions[-1], box.upper)
+    assert torch.equal(grid.actions[-1], torch.tensor([1.0, 2.0]))
+    assert even_grid(box.double(), 33).actions.dtype == torch.float64

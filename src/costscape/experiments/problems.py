@@ -64,9 +64,9 @@ class Problem:
     ``encoder`` is the paper's; ``network`` what all methods take but the paper's own recipe, None
     for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
     those of its proposal for SO-EBM, ``df2`` what DF2 takes in place of its defaults where f or
-    an epoch is too costly for them, ``solver`` the one all methods decide with, ``score_every`` how often
-    they look at the validation part. ``level`` is what a method whose name ends in +levels sees
-    windows and outcomes relative to. ``source`` says which data this is.
+    an epoch is too costly for them, ``solver`` the one all methods decide with, ``score_every``
+    how often they look at the validation part. ``level`` is what a method whose name ends in
+    +levels sees windows and outcomes relative to. ``source`` says which data this is.
     """
 
     data: Splits

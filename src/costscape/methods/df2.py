@@ -19,6 +19,7 @@ from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
 from costscape.methods.anchors import Draft, Network, fit_anchors
+from costscape.methods.by_rows import learned
 from costscape.methods.folds import Fold, fold, together
 from costscape.methods.forms import WIDEST, clearly_best, inner, of_member, relative_to, suitable
 from costscape.methods.scoring import decision_costs, validation_cost
@@ -37,7 +38,7 @@ from costscape.models import (
     Values,
     wide_by_shape,
 )
-from costscape.scenarios import ExpectedCost, Scenarios, union
+from costscape.scenarios import Scenarios, union
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import RATE as PAPER_RATE
@@ -270,7 +271,7 @@ class DF2(ScenarioMethod):
     def loss(self, task: Task, model: nn.Module, batch: Dataset, rng: Generator) -> Tensor:
         """The objective above on one batch, with freshly drawn actions."""
         rows = 1 if self.share_actions else whole(len(batch))
-        g = ExpectedCost(task, model(batch.x))
-        j = self.actions or (100 if g.scenarios.shared and self.share_actions else OWN_ACTIONS)
+        g = learned(task, model, batch.x)
+        j = self.actions or (100 if g.shared and self.share_actions else OWN_ACTIONS)
         a = task.feasible.sample(rows * j, rng).unflatten(0, (rows, j))
         return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))

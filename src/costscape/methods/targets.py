@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from costscape.distributed import gather_rows, own_rows
+from costscape.methods.by_rows import ByRows
 from costscape.methods.scoring import spread_of, spread_over
 from costscape.scenarios import ExpectedCost
 from costscape.tasks import SeparableTask
@@ -29,7 +30,7 @@ class Target(ABC):
 
     @abstractmethod
     def loss(
-        self, g: ExpectedCost, y: Float[Tensor, "B ..."], a: Float[Tensor, "#B J d"]
+        self, g: ExpectedCost | ByRows, y: Float[Tensor, "B ..."], a: Float[Tensor, "#B J d"]
     ) -> Float[Tensor, ""]:
         """Of actions shared by all pairs, or of each pair's own."""
 
@@ -48,7 +49,7 @@ class Costs(Target):
     by_coordinate: bool = True
 
     def loss(
-        self, g: ExpectedCost, y: Float[Tensor, "B ..."], a: Float[Tensor, "#B J d"]
+        self, g: ExpectedCost | ByRows, y: Float[Tensor, "B ..."], a: Float[Tensor, "#B J d"]
     ) -> Float[Tensor, ""]:
         if self.by_coordinate and isinstance(g.task, SeparableTask):
             f: Cost = g.task.terms
@@ -75,7 +76,7 @@ class Slopes(Target):
     least = 2
 
     def loss(
-        self, g: ExpectedCost, y: Float[Tensor, "B ..."], a: Float[Tensor, "#B J d"]
+        self, g: ExpectedCost | ByRows, y: Float[Tensor, "B ..."], a: Float[Tensor, "#B J d"]
     ) -> Float[Tensor, ""]:
         if not isinstance(g.task, SeparableTask):
             paid, learned = (

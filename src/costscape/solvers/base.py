@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from costscape.refusal import Refusal
-from costscape.sets import ConstraintSet
+from costscape.sets import Box, ConstraintSet
 
 Objective = Callable[[Tensor], Tensor]  # actions (B or 1, J, d) -> costs (B, J)
 
@@ -68,6 +69,8 @@ def better(a: Tensor, now: Tensor, best: Tensor, cost: Tensor) -> tuple[Tensor, 
 
 
 def check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
+    if isinstance(feasible, Box) and torch.equal(feasible.project(a), a):
+        return  # the quickest to ask; not for NaN, which equals nothing
     violation = feasible.violation(a)
     bad = ~(violation <= feasible.tolerance)  # written so that NaN is bad
     if bad.any():
@@ -81,6 +84,8 @@ def check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
 
 
 def _check_finite(cost: Tensor, name: str) -> None:
+    if isfinite(float(cost.sum())):  # then all are; else it may be too large
+        return
     bad = ~cost.isfinite()
     if bad.any():
         i = int(bad.nonzero()[0, 0])

@@ -9,7 +9,9 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost, Scenarios, Surface
 from costscape.sets import Box, ConstraintSet
 from costscape.solvers.base import Objective, Solution, Solver
-from costscape.solvers.grids.condensed import DUST, condensed
+from costscape.solvers.grids.condensed import condensed
+from costscape.solvers.grids.dust import without_dust
+from costscape.solvers.grids.even import even_grid
 from costscape.solvers.grids.modelled import close, modelled_alone
 from costscape.solvers.grids.nodes import among_nodes
 from costscape.solvers.grids.spots import Spots, halved
@@ -80,18 +82,27 @@ class Separable(Solver):
     def _minimise(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
-        g = cast(Surface, objective)
+        g, box = cast(Surface, objective), cast(Box, feasible)
         points = self.grid if g.shared else 9 if g.convex else self.own_grid
         # a block of rows at a time keeps the first grid's costs (rows, points, d) small
         rows = max(1, ROWS // (points * feasible.dim))
         with torch.no_grad():
             if isinstance(g, ExpectedCost):
+                if batch == 1 and (found := self._alone(g, box, points)) is not None:
+                    return Solution(*found)
                 g = g.on(g.scenarios.by_coordinate())
             parts = [
-                self._rows(g.rows(slice(i, i + rows)), cast(Box, feasible), points)
-                for i in range(0, batch, rows)
+                self._rows(g.rows(slice(i, i + rows)), box, points) for i in range(0, batch, rows)
             ]
         return Solution(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+    def _alone(self, g: ExpectedCost, box: Box, points: int) -> tuple[Tensor, Tensor] | None:
+        """For one x, from a table; None where there is none, or it does not serve."""
+        if not (fits(g, points) and self._modelled(box, points)):
+            return None
+        grid = even_grid(box, points)
+        table = kept_table(g, grid.actions) or cost_table(g, grid.actions)
+        return modelled_alone(g, grid, table, self._basins(g, points), 2.0**-self.halvings)
 
     def _rows(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
         if not isinstance(g, ExpectedCost):
@@ -115,14 +126,13 @@ class Separable(Solver):
         """From fewer outcomes, each x to be trusted or not; None where there are no fewer."""
         if not (g.shared and box.lower.device.type == "cpu" and self._modelled(box, points)):
             return None
-        t, actions = _grid(box, points)
-        few = condensed(g, actions)
+        grid = even_grid(box, points)
+        few = condensed(g, grid.actions)
         if few is None:
             return None
-        basins = 1 if g.convex else min(self.basins, points)
-        w, least = g.scenarios.weights, 2.0**-self.halvings
+        w, basins, least = g.scenarios.weights, self._basins(g, points), 2.0**-self.halvings
         task = cast(SeparableTask, g.task)
-        return among_nodes(task, box, few, w, t, basins, least, self.prune)
+        return among_nodes(task, box, few, w, grid.t, basins, least, self.prune)
 
     def _pruned(self, g: ExpectedCost, box: Box, points: int) -> tuple[Tensor, Tensor]:
         """Without the lightest outcomes."""
@@ -138,19 +148,17 @@ class Separable(Solver):
         fine = points >= 5 and 1 / (points - 1) > 2.0**-self.halvings
         return fine and box.lower.dtype == torch.float32
 
+    def _basins(self, g: Surface, points: int) -> int:
+        return 1 if g.convex else min(self.basins, points)
+
     def _search(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
-        lower, width = box.lower, box.upper - box.lower
-        t, actions = _grid(box, points)
+        grid = even_grid(box, points)
+        t, actions, lower, width = grid.t, grid.actions, grid.lower, grid.width
         step = 1 / (points - 1)
-        basins = 1 if g.convex else min(self.basins, points)
+        basins = self._basins(g, points)
         least = 2.0**-self.halvings
         table = None
         if isinstance(g, ExpectedCost) and fits(g, points):
-            if len(g) == 1 and self._modelled(box, points):
-                table = kept_table(g, actions) or cost_table(g, actions)
-                single = modelled_alone(g, box, table, basins, least)
-                if single is not None:
-                    return single
             table = cost_table(g, actions)
         first = _on_grid(g, actions, table)
         best, k, found = local_minima(first, basins)
@@ -173,15 +181,8 @@ class Separable(Solver):
         return box.project(lower + spots.t[:, 0] * width), spots.cost[:, 0].sum(-1)
 
 
-def _grid(box: Box, points: int) -> tuple[Tensor, Tensor]:
-    """Shares (J) of the interval, and the actions (J, d) they are."""
-    t = torch.linspace(0, 1, points, dtype=box.lower.dtype, device=box.lower.device)
-    return t, box.lower + t[:, None] * (box.upper - box.lower)
-
-
 def _without_dust(s: Scenarios) -> Scenarios:
-    """No weights so small that processors compute with them ten times as slowly."""
-    return replace(s, weights=torch.nn.functional.threshold(s.weights, DUST, 0.0))
+    return replace(s, weights=without_dust(s.weights))
 
 
 def _on_grid(g: Surface, a: Tensor, table: Table | None) -> Tensor:

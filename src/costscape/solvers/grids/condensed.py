@@ -25,8 +25,9 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost
 from costscape.solvers.grids import table as tables
 from costscape.solvers.grids.deviations import deviations
+from costscape.solvers.grids.dust import without_dust
 from costscape.solvers.grids.kept import Kept, bytes_of, same
-from costscape.solvers.grids.table import Table, alone, fill, probe, size_of, some
+from costscape.solvers.grids.table import Table, alone, asked, fill, probe, size_of, some
 from costscape.tasks import SeparableTask
 
 NODES = 4096  # at most, of each coordinate
@@ -34,7 +35,6 @@ FEWEST = 64
 FEWER = 4  # outcomes for each node, at least
 ROWS = 2**23  # bytes of weights turned at once
 GROUP = 8  # of R+, of which a first look takes the largest
-DUST = 1e-30  # a weight beyond the last digit of any sum, and slow to compute with
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Condensed:
         rows = max(1, ROWS // (w.shape[1] * w.element_size()))
         v = w.new_empty(len(w), d * n)
         for part, out in zip(w.split(rows), v.split(rows), strict=True):
-            turned = torch.nn.functional.threshold(part, DUST, 0.0).T
+            turned = without_dust(part).T
             out.copy_(torch.from_numpy(self.matrix @ turned.numpy()).T)
         return v.view(-1, d, n)
 
@@ -154,8 +154,9 @@ def _make(task: SeparableTask, of: _Made, n: int) -> Condensed | None:
     if not all(v.isfinite().all() for v in (over, under, spread)):
         return None
     costs = fill(task, values, a)
-    told = probe(task, values, of.at, of.at[:1])[:2]
-    table = Table(costs, size_of(costs), values, a, of.at, told, True)
+    at = asked(a, n)
+    told = probe(task, values, at, a[0])[:-1]
+    table = Table(costs, size_of(costs), values, a, at, told, True)
     return Condensed(table, matrix, over, under, spread)
 
 

@@ -4,7 +4,7 @@
 
 T the table of f and c a group of neighbouring grid points. sum_s w_s L[i, c, s] is at most the
 least of g_i(x, .) on c, less ``fall`` times its largest step there. A group where this is above
-g_i at some action has nothing to offer. L is an eighth of T, and for one x the time of a look at
+g_i at some action has nothing to offer. L is a sixteenth of T, and for one x the time of a look at
 the grid is that of reading the table.
 """
 
@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-GROUP = 8  # grid points
+GROUP = 16  # grid points
 NEAR = 4  # points on either side that a look at a group's minima takes in
 SLACK = 32  # roundings between a bound and what it bounds
 
@@ -29,11 +29,11 @@ def _bound(f: Float[Tensor, "J S"], fall: float) -> Float[Tensor, "G S"]:
     least: Tensor = _padded(f, groups * GROUP).unflatten(0, (groups, GROUP)).amin(1)
     if not fall:
         return least
-    halves = _padded(f.diff(dim=0).abs(), groups * GROUP).unflatten(0, (2 * groups, NEAR)).amax(1)
-    before, after = halves[1:-1:2], halves[2::2]
-    step = torch.maximum(halves[::2], halves[1::2])
-    step[1:] = torch.maximum(step[1:], before)
-    step[:-1] = torch.maximum(step[:-1], after)
+    most = _padded(f.diff(dim=0).abs(), groups * GROUP).unflatten(0, (-1, NEAR)).amax(1)
+    each = most.unflatten(0, (groups, GROUP // NEAR))
+    step = each.amax(1)
+    step[1:] = torch.maximum(step[1:], each[:-1, -1])
+    step[:-1] = torch.maximum(step[:-1], each[1:, 0])
     bound: Tensor = least - fall * step
     return bound
 
@@ -55,19 +55,25 @@ def within(
     NEAR points on either side.
     """
     d, J, _ = costs.shape
+    flat = costs.flatten(0, 1)
     low = torch.mv(bounds.flatten(0, 1), w).numpy().reshape(d, -1)
-    start = np.minimum(low.argmin(1) * GROUP, J - GROUP) + J * np.arange(d)
-    rows = torch.from_numpy(start[:, None] + np.arange(GROUP)).flatten()
-    some = torch.mv(costs.flatten(0, 1).index_select(0, rows), w)
-    least = some.numpy().reshape(d, GROUP).min(1)
+    middle = np.minimum(
+        low.argmin(1) * GROUP + GROUP // 2, J - 1
+    )  # of the group that seems lowest
+    one = middle + J * np.arange(d)
+    least = torch.mv(flat.index_select(0, torch.from_numpy(one)), w).numpy()
     slack = SLACK * torch.finfo(w.dtype).eps * (size.numpy() + np.abs(least))
     needed = low <= (least + slack)[:, None]
-    first = needed.argmax(1) * GROUP
-    last = np.minimum((needed.shape[1] - needed[:, ::-1].argmax(1)) * GROUP, J)
-    begin, end = max(0, first.min() - NEAR), min(J, last.max() + NEAR)
-    g = costs.new_full((d, end - begin), torch.inf)
-    for f, out, i, j in zip(costs, g, first.tolist(), last.tolist(), strict=True):
+    first = (needed.argmax(1) * GROUP).tolist()
+    after = (needed[:, ::-1].argmax(1) * GROUP).tolist()
+    last = [min(J, GROUP * low.shape[1] - n) for n in after]
+    begin, end = max(0, min(first) - NEAR), min(J, max(last) + NEAR)
+    K = end - begin
+    g = torch.from_numpy(np.full(d * K, np.inf, low.dtype))
+    inside = np.zeros((d, K), bool)
+    for n, (i, j) in enumerate(zip(first, last, strict=True)):
+        inside[n, i - begin : j - begin] = True
         i, j = max(0, i - NEAR), min(J, j + NEAR)
-        torch.mv(f[i:j], w, out=out[i - begin : j - begin])
-    at = np.arange(begin, end)
-    return g, torch.from_numpy((at >= first[:, None]) & (at < last[:, None])), int(begin)
+        to = n * K - begin
+        torch.mv(flat[n * J + i : n * J + j], w, out=g[to + i : to + j])
+    return g.view(d, K), torch.from_numpy(inside), begin

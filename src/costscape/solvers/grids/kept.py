@@ -1,4 +1,4 @@
-"""What was made for a task, kept from one call to the next."""
+"""What was made for a task or a set, kept from one call to the next."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -6,34 +6,32 @@ from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
-
-from costscape.tasks import Task
+from torch import Tensor, nn
 
 T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """One thing for each task. It goes when its task does, the oldest when all take too much.
+    """One thing for each owner. It goes when its owner does, the oldest when all take too much.
 
     ``size`` tells the bytes of a thing.
     """
 
     def __init__(self, size: Callable[[T], int]) -> None:
-        self.of: WeakKeyDictionary[Task, T] = WeakKeyDictionary()
+        self.of: WeakKeyDictionary[nn.Module, T] = WeakKeyDictionary()
         self._size, self._lock = size, Lock()
 
-    def get(self, task: Task) -> T | None:
+    def get(self, owner: nn.Module) -> T | None:
         with self._lock:
-            return self.of.get(task)
+            return self.of.get(owner)
 
-    def put(self, task: Task, new: T, most: int) -> None:
+    def put(self, owner: nn.Module, new: T, most: int) -> None:
         """Keep it, and no more than ``most`` bytes of all."""
         with self._lock:
-            self.of.pop(task, None)
+            self.of.pop(owner, None)
             while self.of and self.taken() + self._size(new) > most:
                 self.of.pop(next(iter(self.of)))
-            self.of[task] = new
+            self.of[owner] = new
 
     def taken(self) -> int:
         return sum(self._size(each) for each in self.of.values())

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
@@ -9,6 +10,8 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box
 from costscape.solvers.grids.bends import near_grid, parts
+from costscape.solvers.grids.dust import without_dust
+from costscape.solvers.grids.even import Even
 from costscape.solvers.grids.single import search
 from costscape.solvers.grids.spots import Spots, cut, halved, in_shares, places
 from costscape.solvers.grids.table import Table, probe
@@ -68,23 +71,29 @@ def close(
 
 
 def modelled_alone(
-    g: ExpectedCost, box: Box, table: Table, basins: int, least: float
+    g: ExpectedCost, grid: Even, table: Table, basins: int, least: float
 ) -> tuple[Tensor, Tensor] | None:
-    """The best for one x alone; None if the table is not made for it, or the check fails."""
-    task = cast(SeparableTask, g.task)
+    """The best for one x alone; None if the table is not made for it, or the check fails.
+
+    Outcomes as the table has them: the same numbers, by coordinate.
+    """
     if not table.simple:
         return None
-    w = g.scenarios.weights[0]
-    found = search(task, table, w, basins, least)
+    task, w = cast(SeparableTask, g.task), without_dust(g.scenarios.weights[0])
+    found = search(task, grid, table, w, basins, least)
     if found is None:
         return None
-    t, best, grid = found
-    a = box.project(box.lower + t * (box.upper - box.lower))[None]
-    told = probe(task, g.scenarios.values, table.at, a)
-    cost = w @ told[2]
-    if not (_good(cost, best, grid, table.size) and torch.equal(told[:2], table.told)):
+    t, best, first = found
+    lower, upper = grid.lower.numpy(), grid.upper.numpy()
+    a = torch.from_numpy((lower + t * grid.width.numpy()).clip(lower, upper))
+    told = probe(task, table.values, table.at, a)
+    cost = torch.mv(told[-1].mT, w)
+    slack = SLACK * torch.finfo(w.dtype).eps * (table.size.numpy() + np.abs(first))
+    paid = cost.numpy()
+    good = (np.abs(paid - best) <= slack) & (paid <= first + slack)
+    if not (good.all() and torch.equal(told[:-1], table.told)):
         return None
-    return a, cost.sum(-1, keepdim=True)
+    return a[None], cost.sum(-1, keepdim=True)
 
 
 def _good(cost: Tensor, best: Tensor, grid: Tensor, size: Tensor) -> Tensor:

@@ -21,8 +21,9 @@ from costscape.tasks import SeparableTask
 from costscape.weighted import CACHE
 
 BYTES = 2**27  # of one table
-KEPT = 2**28  # bytes of all that are kept; what is found from them takes up to 5/8 more
+KEPT = 2**28  # bytes of all that are kept; what is found from them takes up to 9/16 more
 SOME = 17  # actions
+MANY = 64  # outcomes, from which on one action each tells whether f is still the same
 FALL = 4.0  # steps of the grid that g may fall by between its points
 
 
@@ -34,8 +35,8 @@ class Table:
     size: Float[Tensor, "d"]  # of g_i where it is low: the best action's mean cost, without signs
     values: Tensor
     actions: Tensor
-    at: Float[Tensor, "2 d"]  # two of the actions
-    told: Float[Tensor, "2 S d"]  # f at these, by ``probe``
+    at: Float[Tensor, "R S d"]  # R of the actions for each outcome
+    told: Float[Tensor, "R S d"]  # f at these, by ``probe``
     alone: bool  # whether summand i looks at y_i alone
 
     @property
@@ -50,7 +51,7 @@ class Table:
 
     @cached_property
     def bounds(self) -> Tensor | None:
-        """Lower bounds on groups of actions, made when first asked for: an eighth of the costs."""
+        """Lower bounds on groups of actions, made when first asked for: 1/16 of the costs."""
         return lower_bounds(self.costs, FALL)
 
 
@@ -75,38 +76,53 @@ def kept_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table | None:
     known = _kept.get(g.task)
     if known is None or not same(known.values, g.scenarios.values):
         return None
-    return known if same(known.actions, a) else None
+    return known if known.actions is a or same(known.actions, a) else None
 
 
-def probe(task: SeparableTask, values: Tensor, at: Tensor, a: Tensor) -> Tensor:
-    """f (3, S, d) at two actions of the grid that stand for f, and at a third."""
-    return task.terms(values, torch.cat([at, a]).unsqueeze(1))
+def asked(a: Float[Tensor, "J d"], S: int) -> Float[Tensor, "R S d"]:
+    """The actions at which ``probe`` asks each outcome: evenly from the grid, all in turn."""
+    R = 1 if S >= MANY else 2
+    j = torch.arange(R * S).unflatten(0, (R, S)) * len(a) // (R * S)
+    return a[j].mT.contiguous().mT  # as outcomes by coordinate lie in memory
+
+
+def probe(
+    task: SeparableTask,
+    values: Float[Tensor, "..."],
+    at: Float[Tensor, "R S d"],
+    a: Float[Tensor, "d"],
+) -> Float[Tensor, "R+1 S d"]:
+    """f at the actions ``at``, where it is known, and at one more for all outcomes."""
+    more = a[:, None].expand(1, -1, at.shape[1])
+    return task.terms(values, torch.cat([at.mT, more]).mT)
 
 
 def cost_table(g: ExpectedCost, a: Float[Tensor, "J d"]) -> Table:
     """f of each coordinate at each action and outcome.
 
     A kept table is used again if task, actions and outcomes are the same, number by number, and
-    if f still gives the same bits at two of the actions: f may have been changed in place.
+    if f still gives the same bits at each outcome and one of the actions: f may have been changed
+    in place.
     """
     task = g.task
     assert isinstance(task, SeparableTask)
-    values = g.scenarios.by_coordinate().values.detach()
-    at = a[[len(a) // 3, 2 * len(a) // 3]]
-    told = probe(task, values, at, at[:1])[:2]
     known = kept_table(g, a)
-    if known is not None and same(known.told, told):
-        return known
+    if known is not None:
+        told = probe(task, known.values, known.at, a[0])[:-1]
+        if same(known.told, told):
+            return known
+    # a copy, for the model may go on learning in the same memory
+    values = g.scenarios.by_coordinate().values.detach().clone()
+    at = asked(a, values.shape[1])
     costs = fill(task, values, a)
     i = some(len(a))
-    # copies, for the model may go on learning in the same memory
     new = Table(
         costs,
         size_of(costs),
-        values.clone(),
-        a.clone(),
+        values,
+        a,
         at,
-        told,
+        probe(task, values, at, a[0])[:-1],
         alone(task, costs[:, i], values, a[i]),
     )
     _kept.put(task, new, KEPT)
