@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import costscape.solvers.grids.table as table_module
 import costscape.solvers.separable as module
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
 from costscape.solvers.grids.bends import find_bends
@@ -182,7 +183,7 @@ def test_what_is_looked_at_holds_every_hopeful_valley(seed, J, S, jumps):
     costs, w = tables(seed, J, S, jumps)
     size = costs.abs().mean(-1).amin(-1)
     part, inside, begin = within(costs, lower_bounds(costs, FALL), size, w)
-    whole = costs @ w
+    whole, part = costs @ w, torch.from_numpy(part)
     known = part.isfinite()
     torch.testing.assert_close(
         part[known], whole[:, begin : begin + part.shape[1]][known], rtol=1e-5, atol=1e-5
@@ -233,3 +234,83 @@ def test_the_outcomes_that_bend_are_those_with_a_kink_nearby():
         want = ((y - centre).abs() < 0.02).nonzero()[:, 0]
         assert bends.fine[0, k]
         assert bends.outcomes[i : i + n].tolist() == want.tolist()
+
+
+def kept(task):
+    """What is kept of f between the grid points."""
+    (cuts,) = table_module._kept.get(task).cuts.values()
+    return cuts
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("hours", [1, 12])
+def test_what_is_kept_between_grid_points_changes_no_bit(name, hours):
+    task = wind_bidding(hours=hours) if name == "wind" else TASKS[name]()
+    values = surface(task, 100).scenarios.values
+    for seed in range(10):
+        weights = surface(task, 100, seed + 1, sharp=seed).scenarios.weights
+        g = ExpectedCost(task, Scenarios(weights, values))
+        with_all = solve(g)
+        table = table_module._kept.get(task)
+        known = kept(task)
+        table.cuts.clear()  # f is asked instead
+        asked = solve(g)
+        assert torch.equal(with_all.action, asked.action)
+        assert torch.equal(with_all.cost, asked.cost)
+        assert torch.equal(kept(task).numbers, known.numbers)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_what_is_kept_between_grid_points_is_f_there(name):
+    task = TASKS[name]()
+    solve(surface(task, 60))
+    table, numbers = table_module._kept.get(task), kept(task).numbers
+    bends, lower = table.bends, task.feasible.lower
+    width, h = task.feasible.upper - lower, 1 / 1024 / 8
+    for i in range(task.feasible.dim):
+        for k in range(2, 1023, 37):
+            start, count = int(bends.start[i, k]), int(bends.count[i, k])
+            s, got = bends.outcomes[start : start + count], numbers[start : start + count]
+            t = (k / 1024 + h * torch.arange(-7, 8)).clamp(0, 1)
+            a = lower + t[:, None, None] * width
+            f = task.terms(table.values[0, s], a)[..., i]
+            assert torch.equal(got[:, :15], f.T)
+            assert torch.equal(got[:, 15:18], table.costs[i, k - 2 : k + 3 : 2, s].T)
+            assert torch.equal(got[:, 18], table.values[0, s, i])
+
+
+def test_a_changed_cost_leaves_nothing_kept_between_grid_points():
+    factor = torch.tensor(1.0)
+
+    def terms(y, a):
+        return factor * (y - a).relu() + (a - y).relu()
+
+    task = SeparableTask(terms, Box(-1.0, 1.0, dim=2))
+    g = surface(task, 100)
+    solve(g)
+    before = kept(task)
+    factor.fill_(3.0)
+    found = solve(g)
+    assert before not in table_module._kept.get(task).cuts.values()
+    again = solve(g)
+    assert not torch.equal(kept(task).numbers, before.numbers)
+    fresh = ExpectedCost(SeparableTask(terms, Box(-1.0, 1.0, dim=2)), g.scenarios)
+    for each in (found, again):
+        torch.testing.assert_close(exact(g, each.action), exact(g, solve(fresh).action))
+
+
+@pytest.mark.parametrize("kinks", [2, 12])
+def test_what_is_kept_with_a_table_is_bounded(kinks):
+    def terms(y, a):
+        at = torch.linspace(-1, 1, kinks)
+        return (a[..., None] - y[..., None] / 9 - at).abs().mean(-1)
+
+    task = SeparableTask(terms, Box(-1.0, 1.0, dim=2))
+    g = surface(task, 100)
+    solve(g)
+    table = table_module._kept.get(task)
+    bends = table.bends.outcomes.nbytes
+    taken = sum(cuts.numbers.nbytes for cuts in table.cuts.values()) + bends
+    assert bends > 0
+    assert bool(table.cuts) == (kinks == 2)
+    assert taken <= table.costs.nbytes / 2

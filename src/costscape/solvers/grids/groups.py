@@ -47,33 +47,29 @@ def within(
     bounds: Float[Tensor, "d G S"],
     size: Float[Tensor, "d"],
     w: Float[Tensor, "S"],
-) -> tuple[Float[Tensor, "d K"], Bool[Tensor, "d K"], int]:
+) -> tuple[Float[np.ndarray, "d K"], Bool[np.ndarray, "d K"], int]:
     """A part of the grid that holds the best of every coordinate, and where it begins.
 
     The d summands of g there, infinite where they are not needed, and where they are. Of each
     coordinate the stretch from the first group that may hold the best to the last is computed, and
     NEAR points on either side.
     """
-    d, J, _ = costs.shape
-    flat = costs.flatten(0, 1)
+    (d, J, _), flat = costs.shape, costs.flatten(0, 1)
     low = torch.mv(bounds.flatten(0, 1), w).numpy().reshape(d, -1)
-    middle = np.minimum(
-        low.argmin(1) * GROUP + GROUP // 2, J - 1
-    )  # of the group that seems lowest
-    one = middle + J * np.arange(d)
-    least = torch.mv(flat.index_select(0, torch.from_numpy(one)), w).numpy()
+    # the middle of the group that seems lowest
+    middle = np.minimum(low.argmin(1) * GROUP + GROUP // 2, J - 1)
+    one = torch.from_numpy(middle + J * np.arange(d))
+    least = torch.mv(flat.index_select(0, one), w).numpy()
     slack = SLACK * torch.finfo(w.dtype).eps * (size.numpy() + np.abs(least))
     needed = low <= (least + slack)[:, None]
     first = (needed.argmax(1) * GROUP).tolist()
     after = (needed[:, ::-1].argmax(1) * GROUP).tolist()
     last = [min(J, GROUP * low.shape[1] - n) for n in after]
     begin, end = max(0, min(first) - NEAR), min(J, max(last) + NEAR)
-    K = end - begin
-    g = torch.from_numpy(np.full(d * K, np.inf, low.dtype))
-    inside = np.zeros((d, K), bool)
+    g = np.full((d, end - begin), np.inf, low.dtype)
+    inside = np.zeros(g.shape, bool)
     for n, (i, j) in enumerate(zip(first, last, strict=True)):
         inside[n, i - begin : j - begin] = True
         i, j = max(0, i - NEAR), min(J, j + NEAR)
-        to = n * K - begin
-        torch.mv(flat[n * J + i : n * J + j], w, out=g[to + i : to + j])
-    return g.view(d, K), torch.from_numpy(inside), begin
+        g[n, i - begin : j - begin] = flat.narrow(0, n * J + i, j - i).mv(w).numpy()
+    return g, inside, begin

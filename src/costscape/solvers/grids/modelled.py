@@ -10,14 +10,17 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box
 from costscape.solvers.grids.bends import near_grid, parts
+from costscape.solvers.grids.cuts import first_cuts
 from costscape.solvers.grids.dust import without_dust
 from costscape.solvers.grids.even import Even
+from costscape.solvers.grids.kept import bytes_of
 from costscape.solvers.grids.single import search
 from costscape.solvers.grids.spots import Spots, cut, halved, in_shares, places
 from costscape.solvers.grids.table import Table, probe
 from costscape.tasks import SeparableTask
 
 SLACK = 32  # roundings between two ways to compute g
+EPS = SLACK * torch.finfo(torch.float32).eps  # for one x alone, which is in this precision
 
 
 def modelled(
@@ -84,16 +87,30 @@ def modelled_alone(
     if found is None:
         return None
     t, best, first = found
-    lower, upper = grid.lower.numpy(), grid.upper.numpy()
-    a = torch.from_numpy((lower + t * grid.width.numpy()).clip(lower, upper))
+    lower, upper, width = (v.numpy() for v in (grid.lower, grid.upper, grid.width))
+    a = torch.from_numpy(np.minimum(np.maximum(lower + t * width, lower), upper))
     told = probe(task, table.values, table.at, a)
     cost = torch.mv(told[-1].mT, w)
-    slack = SLACK * torch.finfo(w.dtype).eps * (table.size.numpy() + np.abs(first))
+    slack = EPS * (table.size.numpy() + np.abs(first))
     paid = cost.numpy()
     good = (np.abs(paid - best) <= slack) & (paid <= first + slack)
-    if not (good.all() and torch.equal(told[:-1], table.told)):
+    if not (good.all() and (told.numpy()[:-1] == table.told.numpy()).all()):
         return None
+    _keep_cuts(task, grid, table, least)  # now that f is seen to be what it was
     return a[None], cost.sum(-1, keepdim=True)
+
+
+def _keep_cuts(task: SeparableTask, grid: Even, table: Table, least: float) -> None:
+    """Where they take no more, with the bends, than these alone may."""
+    n = parts(1 / (len(grid.t) - 1) / least)
+    known = table.cuts.get(n)
+    if known is not None and known.grid is grid:
+        return
+    most = bytes_of(table.costs) // 2
+    new = first_cuts(task, table.costs, table.values, table.bends, grid, n, most)
+    if new is not None:
+        table.cuts.clear()
+        table.cuts[n] = new
 
 
 def _good(cost: Tensor, best: Tensor, grid: Tensor, size: Tensor) -> Tensor:

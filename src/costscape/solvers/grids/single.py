@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from costscape.solvers.grids.bends import parts
+from costscape.solvers.grids.cuts import NODES, shares, tries
 from costscape.solvers.grids.even import Even
 from costscape.solvers.grids.groups import within
 from costscape.solvers.grids.table import FALL, Table
@@ -21,7 +22,6 @@ from costscape.tasks import SeparableTask
 Array = npt.NDArray[Any]
 
 _AROUND = np.arange(-2, 3)[:, None, None]
-_NODES = np.array([-2, 0, 2])[:, None, None]
 
 
 def search(
@@ -33,25 +33,25 @@ def search(
     """
     assert table.bounds is not None
     d, J, _ = table.costs.shape
-    part, inside, begin = within(table.costs, table.bounds, table.size, w)
-    first, i = part.numpy(), np.arange(d)
-    k = _valleys(first, inside.numpy(), basins)  # (n, d)
-    near = _near(task, grid, table, w.numpy(), first, begin, k)
+    first, inside, begin = within(table.costs, table.bounds, table.size, w)
+    i = np.arange(d)
+    k = _valleys(first, inside, basins)  # (n, d)
+    step = 1 / (J - 1)
+    near = _near(task, grid, table, w.numpy(), first, begin, k, parts(step / least))
     if near is None:
         return None
-    step = 1 / (J - 1)
-    t: Array = ((k + begin) * step).astype(first.dtype)
-    best = np.full_like(t, np.inf)
+    t = shares(k + begin, step, first.dtype)
+    best, known = t, near.known
+    each = np.arange(t.size).reshape(t.shape)
     while step > least:
         n = parts(step / least)
         step /= n
-        moves = (step * np.arange(1 - n, n)).astype(t.dtype)
-        tried = (t + moves[:, None, None]).clip(0, 1)  # (moves, n, d)
-        costs = near(tried)
-        j, rows = costs.argmin(0), np.arange(len(t))[:, None]
-        t, best = tried[j, rows, i], costs[j, rows, i]
-    b = best.argmin(0)
-    return t[b, i], best[b, i], first[i, k[0]]
+        tried = tries(t, step, n, near.inner)  # (moves, n, d)
+        costs = near(tried, known)
+        j = costs.argmin(0) * t.size + each
+        t, best, known = tried.take(j), costs.take(j), None
+    j = best.argmin(0) * d + i
+    return t.take(j), best.take(j), first.take(k[0] + first.shape[1] * i)
 
 
 def _valleys(g: Array, inside: Array, n: int) -> Array:
@@ -62,19 +62,20 @@ def _valleys(g: Array, inside: Array, n: int) -> Array:
     k: Array = g.argmin(1)
     if n == 1:
         return k[None]
-    i = np.arange(len(g))
+    row = g.shape[1] * np.arange(len(g))  # where each begins
     valley, falls = inside.copy(), g[:, 1:] < g[:, :-1]
     valley[:, 1:] &= falls
     valley[:, :-1] &= ~falls
     rest = np.where(valley, g, np.inf)
-    found = [k]
-    for _ in range(n - 1):
-        rest[i, found[-1]] = np.inf
-        next_ = rest.argmin(1)
-        found.append(np.where(rest[i, next_] < np.inf, next_, k))
-    more = np.array(found[1:])
-    around = g[i, more.clip(2, g.shape[1] - 3) + _AROUND]  # (5, n - 1, d)
-    more = np.where(_may_fall(g[i, more] - g[i, k], around), more, k)
+    more = np.empty((n - 1, len(g)), k.dtype)
+    last = k
+    for found in more:
+        rest.put(last + row, np.inf)
+        last = rest.argmin(1)
+        found[:] = np.where(rest.take(last + row) < np.inf, last, k)
+        last = found
+    around = g.take(more.clip(2, g.shape[1] - 3) + row + _AROUND)  # (5, n - 1, d)
+    more = np.where(_may_fall(g.take(more + row) - g.take(k + row), around), more, k)
     return np.concatenate([k[None], more[(more != k).any(1)]])
 
 
@@ -91,41 +92,67 @@ class _Near:
     task: SeparableTask
     lower: Array
     width: Array
-    bent: Array  # outcomes (m, n, d)
+    bent: Tensor  # outcomes (m, n, d)
     weights: Array
-    q: Array  # (3, n, d)
+    q: tuple[Array, Array, Array]  # (n, d) each
     centre: Array  # (n, d)
     scale: float
+    inner: bool  # whether all points are two cells or more from the ends
+    known: Array | None  # f (moves, m, n, d) where it is asked first
 
-    def __call__(self, t: Array) -> Array:
-        u = (t - self.centre) * t.dtype.type(self.scale)
+    def __call__(self, t: Array, f: Array | None = None) -> Array:
+        u = t - self.centre
+        u *= self.scale
         middle, rise, bend = self.q
-        g: Array = middle + u * (rise + u * bend)
+        g: Array = u * bend
+        g += rise
+        g *= u
+        g += middle
         if len(self.bent):
-            a = torch.from_numpy(self.lower + t * self.width)
-            f = self.task.f_terms(torch.from_numpy(self.bent), a[:, None]).numpy()
+            if f is None:
+                a = torch.from_numpy(self.lower + t * self.width)
+                f = self.task.f_terms(self.bent, a[:, None]).numpy()
             g += np.einsum("kmnd,mnd->knd", f, self.weights)
         return g
 
 
 def _near(
-    task: SeparableTask, grid: Even, table: Table, w: Array, first: Array, begin: int, k: Array
+    task: SeparableTask,
+    grid: Even,
+    table: Table,
+    w: Array,
+    first: Array,
+    begin: int,
+    k: Array,
+    n: int,
 ) -> _Near | None:
-    """Around points k of ``first``; None where too many outcomes bend."""
-    J, bends, i = table.costs.shape[1], table.bends, np.arange(len(first))
-    at = k + begin
-    if not bends.fine.numpy()[i, at].all():
+    """Around points k of ``first``, where cells are first cut into n.
+
+    None where too many outcomes bend.
+    """
+    (d, J, S), bends = table.costs.shape, table.bends
+    i, at = np.arange(d), k + begin
+    row = at + J * i  # (n, d), as the others
+    if not bends.fine.numpy().take(row).all():
         return None
-    count = bends.count.numpy()[i, at]  # (n, d)
+    count = bends.count.numpy().take(row)
     slot = np.arange(count.max())[:, None, None]
     there = slot < count
-    s = bends.outcomes.numpy()[np.where(there, bends.start.numpy()[i, at] + slot, 0)]
-    weights = np.where(there, w[s], 0)  # (m, n, d)
+    place = np.where(there, bends.start.numpy().take(row) + slot, 0)  # (m, n, d)
+    s = bends.outcomes.numpy().take(place)
+    weights = np.where(there, w.take(s), 0)
     centre = at.clip(2, J - 3)
-    nodes = centre + _NODES  # (3, n, d)
-    f = table.costs.numpy()[i, nodes[:, None], s]  # (3, m, n, d)
-    left, middle, right = first[i, nodes - begin] - (f * weights).sum(1)
-    q = np.array([middle, (right - left) / 2, (right + left) / 2 - middle])
+    cuts, known, inner = table.cuts.get(n), None, bool((at == centre).all())
+    if inner and cuts is not None and cuts.grid is grid:
+        known, f, bent = cuts.take(place)
+    else:
+        row += centre - at
+        f = table.costs.numpy().reshape(-1).take(S * (row + NODES)[:, None] + s)
+        bent = table.values.numpy()[0][s, i]
+    seen = first.take(centre + (first.shape[1] * i - begin) + NODES)
+    left, middle, right = seen - (f * weights).sum(1)  # f (3, m, n, d)
+    q = middle, (right - left) / 2, (right + left) / 2 - middle
+    t = (centre / (J - 1)).astype(w.dtype)
     ends = grid.lower.numpy(), grid.width.numpy()
-    bent = table.values.numpy()[0][s, i]
-    return _Near(task, *ends, bent, weights, q, (centre / (J - 1)).astype(w.dtype), (J - 1) / 2)
+    y = torch.from_numpy(bent)
+    return _Near(task, *ends, y, weights, q, t, (J - 1) / 2, inner, known)

@@ -6,7 +6,7 @@ T depends on the task, the outcomes and the grid, and not on x: with T at hand a
 grid is one matrix product.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
 from costscape.solvers.grids.bends import Bends, find_bends
+from costscape.solvers.grids.cuts import Cuts
 from costscape.solvers.grids.groups import GROUP, lower_bounds
 from costscape.solvers.grids.kept import Kept, bytes_of, same
 from costscape.tasks import SeparableTask
@@ -38,6 +39,8 @@ class Table:
     at: Float[Tensor, "R S d"]  # R of the actions for each outcome
     told: Float[Tensor, "R S d"]  # f at these, by ``probe``
     alone: bool  # whether summand i looks at y_i alone
+    # for one x alone, by the parts of a cell; at most one, after the first decision
+    cuts: dict[int, Cuts] = field(default_factory=dict, compare=False)
 
     @property
     def simple(self) -> bool:
