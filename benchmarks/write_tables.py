@@ -15,6 +15,7 @@ from costscape.report.rows import label
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
+DRAWS = 100  # of a forecast, unless said otherwise
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 
 
@@ -34,25 +35,32 @@ def texts():
 
 
 def gaps(rows):
-    """What the paper's tables ask for and has no row, rows of fewer epochs, or of fewer seeds."""
+    """What the paper's tables ask for and has no row, or a shorter one only, or fewer seeds."""
     there = {(row["problem"], label(row["method"], row["changes"]), row["seed"]) for row in rows}
     asked = defaultdict(set)
     for run in [*paper.synthetic(), *paper.table(), *paper.ablations()]:
         asked[run.problem, label(run.method, run.changes)].add(run.seed)
+    shorter = defaultdict(set)
+    for row in rows:
+        if "epochs" in row["changes"]:
+            said = label(row["method"], row["changes"])
+            shorter[row["problem"], label(row["method"], _whole(row["changes"]))].add(said)
     missing, short, few = defaultdict(list), defaultdict(list), defaultdict(list)
     for (problem, name), seeds in asked.items():
         have = sum((problem, name, seed) in there for seed in seeds)
-        brief = sorted(
-            {n for p, n, _ in there if p == problem and n.startswith(f"{name} epochs=")}
-        )
+        brief = shorter[problem, name]
         if not have and brief:
-            short[problem] += brief
+            short[problem] += sorted(brief)
         elif not have:
             missing[problem].append(name)
         elif have < len(seeds):
             few[problem].append(f"{name} {have} of {len(seeds)}")
     lines = ["## What is not there", ""]
-    titles = ("Not run", "Run for fewer epochs, one seed", "Fewer seeds than asked for")
+    titles = (
+        "Not run",
+        "Run for fewer epochs, or with fewer draws too, one seed",
+        "Fewer seeds than asked for",
+    )
     for title, found in zip(titles, (missing, short, few), strict=True):
         if not found:
             continue
@@ -60,6 +68,14 @@ def gaps(rows):
         lines += [f"- {problem}: {', '.join(names)}." for problem, names in found.items()]
         lines += [""]
     return "\n".join(lines)
+
+
+def _whole(changes):
+    """Those of the run that a shorter one stands for."""
+    kept = {name: value for name, value in changes.items() if name != "epochs"}
+    if kept.get("draws", DRAWS) < DRAWS:
+        del kept["draws"]
+    return kept
 
 
 def _block(text):
