@@ -251,4 +251,24 @@ def test_the_device_is_where_the_training_runs(monkeypatch):
     monkeypatch.setattr(Training, "where", lambda self: torch.device("cuda"))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a fast one")
     assert _place(prepare(Run("synthetic-convex", "df2", quick=True)).method) == "a fast one"
+    monkeypatch.setattr(Training, "where", lambda self: torch.device("cpu"))
     assert _place(prepare(Run("synthetic-convex", "constant")).method).startswith("cpu: ")
+
+
+@pytest.mark.parametrize("method", ["constant", "wsaa-knn", "wsaa-forest", "wsaa-kernel", "cme"])
+def test_a_method_that_does_not_train_works_on_the_device_that_was_asked_for(method):
+    run = Run("synthetic-convex", method)
+    made = prepare(run, device="meta")
+    assert made.method.task.feasible.bounds[0].is_meta
+    assert not made.problem.task.feasible.bounds[0].is_meta  # other runs share it
+    assert made.recipe == prepare(run, device="cpu").recipe
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("method", ["constant", "wsaa-knn", "wsaa-forest", "wsaa-kernel", "cme"])
+def test_a_method_that_does_not_train_decides_the_same_on_a_gpu(method):
+    run = Run("synthetic-convex", method, quick=True)
+    here, there = (execute(run, device) for device in ("cpu", "cuda"))
+    assert there["error"] is None
+    assert there["cost"] == pytest.approx(here["cost"], rel=1e-4)
+    assert there["device"] == torch.cuda.get_device_name()

@@ -138,7 +138,9 @@ class _Known:
 
 def _on_gpu(method: Method) -> bool:
     training = getattr(method, "training", None)
-    return isinstance(training, Training) and training.where().type == "cuda"
+    if isinstance(training, Training):
+        return training.where().type == "cuda"
+    return method.task.feasible.bounds[0].is_cuda
 
 
 def _place(method: Method) -> str:

@@ -59,6 +59,19 @@ class Prepared:
 
 def prepare(run: Run, device: str | None = None) -> Prepared:
     """The problem and the unfitted method; the recipe does not depend on the device."""
+    made = _made(run)
+    return replace(made, method=_placed(made.method, Training(device=device)))
+
+
+def recipe_of(run: Run) -> str:
+    """The recipe, also where the method cannot even be made for the problem."""
+    try:
+        return _made(run).recipe
+    except Refusal as reason:
+        return _recipe(run, str(reason))
+
+
+def _made(run: Run) -> Prepared:
     problem = problem_of(run.problem, run.seed, run.quick)
     changes = dict(run.changes)
     if (share := changes.pop("share", None)) is not None:
@@ -67,19 +80,18 @@ def prepare(run: Run, device: str | None = None) -> Prepared:
     if run.quick:
         method = brief(method)
     method = _changed(method, changes, run.method)
-    training = getattr(method, "training", None)
-    if isinstance(training, Training):
-        method = _replaced(method, training=replace(training, device=device, progress=False))
     settings = {**_settings(method), **_unsaid(method, problem)}
     return Prepared(problem, method, _recipe(run, settings))
 
 
-def recipe_of(run: Run) -> str:
-    """The recipe, also where the method cannot even be made for the problem."""
-    try:
-        return prepare(run).recipe
-    except Refusal as reason:
-        return _recipe(run, str(reason))
+def _placed(method: Method, at: Training) -> Method:
+    """The same method on that device; one without a training works where its task is."""
+    training = getattr(method, "training", None)
+    if isinstance(training, Training):
+        return _replaced(method, training=replace(training, device=at.device, progress=False))
+    if method.task.feasible.bounds[0].device == at.where():
+        return method
+    return _replaced(method, task=deepcopy(method.task).to(at.where()))
 
 
 def _recipe(run: Run, settings: Any) -> str:
