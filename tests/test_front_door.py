@@ -266,3 +266,16 @@ def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 
     assert cs.__version__ == version("costscape")
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_naming_a_thing_leaves_the_collection_of_garbage_as_it_was(collects):
+    program = f"""
+import gc
+(gc.enable if {collects} else gc.disable)()
+import costscape
+costscape.DF2, costscape.solvers
+print(gc.isenabled())
+"""
+    said = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert said.strip() == str(collects)

@@ -7,6 +7,7 @@
 The data's way: data -> task (cost f, set C) -> method.fit -> method.decide -> evaluate -> report.
 """
 
+import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -110,12 +111,24 @@ _MODULES = ("checks", "data", "distributed", "experiments", "models", "sets", "s
 
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
-        value = getattr(import_module(f"costscape.{_WHERE[name]}"), name)
+        value = getattr(_module(_WHERE[name]), name)
         globals()[name] = value
         return value
     if name in _MODULES:
-        return import_module(f"costscape.{name}")
+        return _module(name)
     raise AttributeError(f"module 'costscape' has no attribute {name!r}")
+
+
+def _module(name: str) -> Any:
+    """Importing leaves no garbage, and to look for some takes a quarter as long again: torch has
+    hundreds of thousands of objects."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(f"costscape.{name}")
+    finally:
+        if collects:
+            gc.enable()
 
 
 def __dir__() -> list[str]:
