@@ -1,5 +1,6 @@
 """Stacked LSTMs against as many nn.LSTM; the kernels by Triton's interpreter without a GPU."""
 
+from functools import partial
 from importlib.util import find_spec
 
 import pytest
@@ -61,11 +62,12 @@ def test_a_stack_of_lstms_equals_each_by_itself(n, B, T, channels, hidden, layer
     assert_same(lstms, inputs_for(lstms, B, T), 1e-12)
 
 
-def test_the_slope_is_that_of_finite_differences():
+@pytest.mark.parametrize("top", [False, True])
+def test_the_slope_is_that_of_finite_differences(top):
     shapes = [(2, 3, 2, 2), (2, 12, 2), (2, 12, 3), (2, 12)]
     rng = torch.Generator().manual_seed(0)
     given = [torch.randn(s, generator=rng, dtype=torch.float64).requires_grad_() for s in shapes]
-    assert torch.autograd.gradcheck(stacked._layer, given)
+    assert torch.autograd.gradcheck(partial(stacked._layer, top=top), given)
 
 
 def test_dropout_between_the_layers_drops_its_share_and_only_in_training():

@@ -61,28 +61,30 @@ def last_codes(
             stack([getattr(one, f"{name}_l{layer}") for one in lstms])
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
-        h = _layer(h, w, v, b + also)
-        if layer + 1 < first.num_layers and first.dropout > 0:
+        top = layer + 1 == first.num_layers
+        h = _layer(h, w, v, b + also, top)
+        if not top and first.dropout > 0:
             h = dropout(h, first.dropout, first.training)
-    return h[:, -1]
+    return h
 
 
-def _layer(x: Tensor, w: Tensor, v: Tensor, b: Tensor) -> Tensor:
-    h: Tensor = _Layer.apply(x, w, v, b)  # type: ignore[no-untyped-call]
+def _layer(x: Tensor, w: Tensor, v: Tensor, b: Tensor, top: bool) -> Tensor:
+    h: Tensor = _Layer.apply(x, w, v, b, top)  # type: ignore[no-untyped-call]
     return h
 
 
 class _Layer(torch.autograd.Function):
-    """x (n, T, B, channels), W (n, 4H, channels), V (n, 4H, H), b (n, 4H) -> h (n, T, B, H)."""
+    """x (n, T, B, channels), W (n, 4H, channels), V (n, 4H, H), b (n, 4H) -> h (n, T, B, H), of
+    which the top layer gives the last hour, (n, B, H)."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, w: Tensor, v: Tensor, b: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, w: Tensor, v: Tensor, b: Tensor, top: bool) -> Tensor:
         with _precision(x):
             pre = torch.baddbmm(b.unsqueeze(1), x.flatten(1, 2), w.mT).unflatten(1, x.shape[1:3])
             h: Tensor
             gates, c, h = _hours(x).forward(pre, v)
         ctx.save_for_backward(x, w, v, gates, c, h)
-        return h
+        return h[:, -1] if top else h
 
     @staticmethod
     @once_differentiable
@@ -94,7 +96,7 @@ class _Layer(torch.autograd.Function):
             dx = torch.bmm(flat, w).unflatten(1, x.shape[1:3]) if ctx.needs_input_grad[0] else None
             dw = torch.bmm(flat.mT, x.flatten(1, 2))
             dv = torch.bmm(d[:, 1:].flatten(1, 2).mT, h[:, :-1].flatten(1, 2))
-        return dx, dw, dv, flat.sum(1)
+        return dx, dw, dv, flat.sum(1), None
 
 
 class _Plain:
@@ -119,7 +121,11 @@ class _Plain:
 
     @staticmethod
     def backward(dh: Tensor, v: Tensor, gates: Tensor, c: Tensor) -> Tensor:
-        """The adjoint of W x + b, (n, T, B, 4H)."""
+        """The adjoint of W x + b, (n, T, B, 4H), from that of h, or of its last hour alone."""
+        if dh.ndim == 3:
+            hours = dh.new_zeros(c.shape)
+            hours[:, -1] = dh
+            dh = hours
         d = torch.empty_like(gates)
         dc = torch.zeros_like(c[:, 0])
         for t in reversed(range(d.shape[1])):

@@ -44,15 +44,15 @@ def forward(pre: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def backward(dh: Tensor, v: Tensor, gates: Tensor, c: Tensor) -> Tensor:
-    """The adjoint of W x + b, (n, T, B, 4H)."""
+    """The adjoint of W x + b, (n, T, B, 4H), from that of h, or of its last hour alone."""
     n, T, B, H = c.shape
     d, dc, v = torch.empty_like(gates), c.new_empty(n, B, H), v.contiguous()
     with on(c):
         for t in reversed(range(T)):
             _backward[_grid(n, B, H)](
                 dh, v, gates, c, d, dc, t, T, B,
-                H=H, FIRST=t == 0, LAST=t + 1 == T, DEPTH=_depth(DEPTH_BACK, 4 * H),
-                **_shape(c, t + 1 < T),
+                H=H, FIRST=t == 0, LAST=t + 1 == T, EVERY=dh.ndim == 4,
+                DEPTH=_depth(DEPTH_BACK, 4 * H), **_shape(c, t + 1 < T),
             )  # fmt: skip
     return d
 
@@ -134,8 +134,9 @@ def _forward(
 @no_type_check
 def _backward(
     dh, v, gates, c, d, dc, t, T, B,
-    H: tl.constexpr, FIRST: tl.constexpr, LAST: tl.constexpr, DEPTH: tl.constexpr,
-    ROWS: tl.constexpr, UNITS: tl.constexpr, PRECISION: tl.constexpr, EARLY: tl.constexpr,
+    H: tl.constexpr, FIRST: tl.constexpr, LAST: tl.constexpr, EVERY: tl.constexpr,
+    DEPTH: tl.constexpr, ROWS: tl.constexpr, UNITS: tl.constexpr, PRECISION: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
@@ -146,7 +147,13 @@ def _backward(
     inside = (b < B)[:, None]
     now = ((member * T + t) * B + b)[:, None]
     own = now * H + j[None, :]
-    into = tl.load(dh + own, mask=inside, other=0.0)
+    alone = (member * B + b)[:, None] * H + j[None, :]  # where there is one hour
+    if EVERY:
+        into = tl.load(dh + own, mask=inside, other=0.0)
+    elif LAST:
+        into = tl.load(dh + alone, mask=inside, other=0.0)
+    else:
+        into = tl.zeros((ROWS, UNITS), dtype=tl.float32)
     if not LAST:
         k = tl.arange(0, DEPTH)
         left = d + (now + B) * (4 * H) + k[None, :]
@@ -161,7 +168,7 @@ def _backward(
     o = tl.load(gates + at + 3 * H, mask=inside, other=0.0)
     bent = _tanh(tl.load(c + own, mask=inside, other=0.0))
     down = into * o * (1 - bent * bent)
-    held = dc + (member * B + b)[:, None] * H + j[None, :]
+    held = dc + alone
     if not LAST:
         down += tl.load(held, mask=inside, other=0.0)
     before = tl.zeros_like(f)
