@@ -11,6 +11,7 @@ from costscape import ProjectedAdam, Simplex, Task, load
 from costscape.checks import check_method
 from costscape.data import Dataset
 from costscape.experiments import PROBLEMS
+from costscape.methods import forest as forest_module
 from costscape.methods import labels
 from costscape.methods.forest import RandomForest
 from costscape.methods.scoring import validation_cost
@@ -43,6 +44,20 @@ def test_weights_are_those_of_the_leaves_sklearn_finds(newsvendor, demand, dim, 
     expected = by_hand(grown(x, y, 15, min_leaf, seed=3), x, new)
     assert torch.allclose(s.weights.double(), expected, atol=1e-6)
     assert torch.equal(s.values, y[None])
+
+
+def test_outcomes_of_more_numbers_than_rows_are_turned_and_split_the_same(newsvendor):
+    rng = torch.Generator().manual_seed(0)
+    # one feature: of two that part the rows alike, rounding would choose one
+    x, new = torch.randn(40, 1, generator=rng), torch.randn(20, 1, generator=rng)
+    y = (x @ torch.randn(1, 90, generator=rng)).abs() + torch.rand(40, 90, generator=rng)
+    turned = forest_module._turned(y.double())
+    assert turned.shape == (40, 40)
+    assert torch.allclose(turned @ turned.T, y.double() @ y.double().T)
+    model = RandomForest(newsvendor(90), trees=15, min_leaf=3, seed=3)
+    s = model.fit(x, y, val=(x, y)).scenarios(new)
+    expected = by_hand(grown(x, y, 15, 3, seed=3), x, new)
+    assert torch.allclose(s.weights.double(), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("double", [False, True])

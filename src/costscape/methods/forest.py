@@ -82,7 +82,7 @@ class RandomForest(ScenarioMethod):
             n_jobs=self.jobs,
         )
         x = train.x.flatten(1).float().cpu().numpy()
-        y = Standardise(train.y)(train.y).flatten(1).double().cpu().numpy()
+        y = _turned(Standardise(train.y)(train.y).flatten(1).double().cpu()).numpy()
         forest.fit(x, y[:, 0] if y.shape[1] == 1 else y)
         parts = [_tree(grown.tree_) for grown in forest.estimators_]
         root = torch.tensor([0, *(len(part[0]) for part in parts)]).cumsum(0)
@@ -192,6 +192,14 @@ def _sklearn() -> Any:
             "pip install scikit-learn."
         ) from error
     return RandomForestRegressor
+
+
+def _turned(y: Tensor) -> Tensor:
+    """y turned into as few columns as there are rows: no distance changes, and so no split."""
+    if y.shape[1] <= len(y):
+        return y
+    left, size, _ = torch.linalg.svd(y, full_matrices=False)
+    return left * size
 
 
 def _tree(tree: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
