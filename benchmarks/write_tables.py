@@ -44,7 +44,8 @@ def gaps(rows):
     for row in rows:
         if "epochs" in row["changes"]:
             said = label(row["method"], row["changes"])
-            shorter[row["problem"], label(row["method"], _whole(row["changes"]))].add(said)
+            for whole in _wholes(row["changes"]):
+                shorter[row["problem"], label(row["method"], whole)].add(said)
     missing, short, few = defaultdict(list), defaultdict(list), defaultdict(list)
     for (problem, name), seeds in asked.items():
         have = sum((problem, name, seed) in there for seed in seeds)
@@ -70,12 +71,12 @@ def gaps(rows):
     return "\n".join(lines)
 
 
-def _whole(changes):
-    """Those of the run that a shorter one stands for."""
+def _wholes(changes):
+    """Those of the runs that a shorter one stands for."""
     kept = {name: value for name, value in changes.items() if name != "epochs"}
+    yield kept
     if kept.get("draws", DRAWS) < DRAWS:
-        del kept["draws"]
-    return kept
+        yield {name: value for name, value in kept.items() if name != "draws"}
 
 
 def _block(text):
