@@ -32,6 +32,7 @@ from costscape import (
     Changes,
     Costs,
     LocationScale,
+    Refined,
     Slopes,
     Training,
     WindowLevels,
@@ -83,8 +84,12 @@ VARIANTS = {
     "anchored, rate 1e-3": {"outcomes": Anchored(), "training": {"lr": 1e-3}},
     "anchored to the end": {"outcomes": Anchored(60)},
     "anchored to the end, rate 1e-3": {"outcomes": Anchored(60), "training": {"lr": 1e-3}},
-    "changes, rate 1e-3": {"training": {"lr": 1e-3}},
+    "changes": {"outcomes": Changes(last_week)},
     "changes, anchored to the end": {"outcomes": Changes(last_week, Anchored(60))},
+    "changes, damped": {"outcomes": Changes(last_week, damped=True)},
+    "changes, refined": {"outcomes": Changes(last_week, Refined())},
+    "changes, refined, damped": {"outcomes": Changes(last_week, Refined(), damped=True)},
+    "refined": {"outcomes": Refined()},
 }
 ENCODERS = {
     "default": None,

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         LocationScale,
         Mixture,
         Point,
+        Refined,
         WindowLevels,
     )
     from costscape.scenarios import ExpectedCost, Scenarios
@@ -96,7 +97,7 @@ _ROOMS = {
                 "Quadratic", "RandomForest", "ScenarioMethod", "Slopes", "SurfaceMethod",
                 "TaskMet", "TwoStage", "WeightedMSE", "load"),
     "models": ("LSTM", "MLP", "Absolute", "Anchored", "Base", "Changes", "LocationScale",
-               "Mixture", "Point", "WindowLevels"),
+               "Mixture", "Point", "Refined", "WindowLevels"),
     "scenarios": ("ExpectedCost", "Scenarios"),
     "sets": ("BallWalk", "Box", "Budget", "ConstraintSet", "Finite", "HitAndRun", "OuterBox",
              "Polytope", "Simplex"),
@@ -184,6 +185,7 @@ __all__ = [
     "ProjectedAdam",
     "Quadratic",
     "RandomForest",
+    "Refined",
     "ScenarioMethod",
     "Scenarios",
     "Separable",

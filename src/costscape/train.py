@@ -90,17 +90,19 @@ def fit_network(
     ema: float | None = None,
     title: str = "fit",
     recipe: str = "",
+    start: bool = False,
 ) -> History:
     """Minimise ``loss`` over ``data``; leave the model at its best epoch, or at the last.
 
     ``score(model)``, less is better, is read after every epoch; without it the last epoch is
     kept. With ``ema`` the score and the answer are those of the moving average of the weights.
+    With ``start`` the model is scored as it comes, too, and left so where no epoch is better;
     ``recipe`` says in words what is fitted, so that a checkpoint of another fit is refused.
 
     Under torchrun each process computes the loss on its rows of every batch, and all take the
     same steps. The first one's score counts, and it alone writes the checkpoint.
     """
-    fit = Fit(model, loss, seed, score, ema, title, recipe)
+    fit = Fit(model, loss, seed, score, ema, title, recipe, start=start)
     return _in_step([fit], data, training)[0]
 
 
@@ -138,6 +140,7 @@ def fit_networks(
             ema=fit.ema,
             title=fit.title,
             recipe=fit.recipe,
+            start=fit.start,
         )
         for fit in fits
     ]
@@ -172,6 +175,9 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
                 run.load(state)
             set_rng(device, saved["rng"])
             first = saved["epoch"] + 1
+        else:
+            for run in runs:
+                run.begin()
         for epoch in range(first, epochs):
             going = [run for run in runs if not _waited_enough(run, epoch, training)]
             if not going:
@@ -189,11 +195,14 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
             for age, rows in enumerate(batches, epoch * steps):
                 losses = advance(updates, rows, [r.share(age) for r in going])
                 total.add_(losses, alpha=rows.shape[1])
+            for run in going:
+                run.look_ahead(data)
             for run, loss in zip(going, total.tolist(), strict=True):
                 _close(run, epoch, loss / count, training)
-            states = [run.state() for run in runs]
-            kept = states[0] if len(states) == 1 else {"fits": states}
-            keeper.save(rng=get_rng(device), epoch=epoch, **kept)
+            if keeper.path is not None:
+                states = [run.state() for run in runs]
+                kept = states[0] if len(states) == 1 else {"fits": states}
+                keeper.save(rng=get_rng(device), epoch=epoch, **kept)
             show(epoch + 1, _note(going))
     return [run.end() for run in runs]
 

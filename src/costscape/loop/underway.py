@@ -41,7 +41,8 @@ class Fit:
     """A network, and what it is fitted to; see ``fit_network``.
 
     ``name`` tells its checkpoint from those of the networks it is fitted with; ``rows`` are those
-    of the data that it learns from, None for all.
+    of the data that it learns from, None for all. With ``start`` the network is also scored as it
+    comes, and kept so where no epoch is better.
     """
 
     model: nn.Module
@@ -53,6 +54,7 @@ class Fit:
     recipe: str = ""
     name: str = ""
     rows: Tensor | None = None
+    start: bool = False
 
     def count(self, data: Dataset) -> int:
         """How many pairs it learns from."""
@@ -61,6 +63,14 @@ class Fit:
     def own(self, data: Dataset) -> Dataset:
         rows = self.rows
         return data if rows is None else Dataset(data.x[rows], data.y[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Rows in an order, and the state that the generator had before."""
+
+    order: Tensor
+    before: Tensor
 
 
 class Underway:
@@ -81,6 +91,7 @@ class Underway:
             fused=True,
         )
         self.shuffle = Generator().manual_seed(fit.seed)
+        self.ahead: _Drawn | None = None
         self.draw = Generator(device).manual_seed(fit.seed)
         self.average = twin(model) if fit.ema else model
         self.history = History()
@@ -96,9 +107,19 @@ class Underway:
 
     def order(self, data: Dataset) -> Tensor:
         """All rows that it learns from, shuffled anew."""
-        rows = self.fit.rows
-        order = torch.randperm(self.fit.count(data), generator=self.shuffle).to(data.x.device)
-        return order if rows is None else rows[order]
+        self.look_ahead(data)
+        assert self.ahead is not None
+        order, self.ahead = self.ahead.order, None
+        return order
+
+    def look_ahead(self, data: Dataset) -> None:
+        """Shuffle for the next epoch, while a GPU still works at this one."""
+        if self.ahead is None:
+            before, rows = self.shuffle.get_state(), self.fit.rows
+            order = torch.randperm(self.fit.count(data), generator=self.shuffle)
+            if data.x.is_cuda:
+                order = order.pin_memory().to(data.x.device, non_blocking=True)
+            self.ahead = _Drawn(order if rows is None else rows[order], before)
 
     def share(self, age: int) -> float:
         """By which the average follows; a young one faster, or a short fit would stay at its
@@ -111,13 +132,21 @@ class Underway:
         with torch.no_grad():
             return distributed.number_of_first(float(self.fit.score(self.average)))
 
+    def begin(self) -> None:
+        """The score of the network as it comes, if that counts."""
+        if self.fit.start and self.fit.score is not None:
+            self.average.eval()
+            self.history.best = self.read()
+
     def keep(self) -> None:
-        self.best.update(copy_of(self.average))
+        if self.fit.score is not None:  # without one it is always the latest
+            self.best.update(copy_of(self.average))
 
     def end(self) -> History:
         """Leave the model at its best epoch."""
         self.optimiser.zero_grad(set_to_none=True)  # they may lie in the memory of a recording
-        self.fit.model.load_state_dict(self.best)
+        scored = self.fit.score is not None
+        self.fit.model.load_state_dict(self.best if scored else self.average.state_dict())
         self.fit.model.eval()
         return self.history
 
@@ -126,7 +155,7 @@ class Underway:
             "model": self.fit.model.state_dict(),
             "average": self.average.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "shuffle": self.shuffle.get_state(),
+            "shuffle": self.ahead.before if self.ahead else self.shuffle.get_state(),
             "draw": self.draw.get_state(),
             "history": vars(self.history),
             "best": self.best,
@@ -138,6 +167,7 @@ class Underway:
         self.optimiser.load_state_dict(saved["optimiser"])
         self._tell_rate()
         self.shuffle.set_state(saved["shuffle"])
+        self.ahead = None
         self.draw.set_state(saved["draw"])
         self.history, self.best = History(**saved["history"]), saved["best"]
 

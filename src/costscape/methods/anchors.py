@@ -8,8 +8,15 @@ from torch import Tensor
 
 from costscape.data import Dataset
 from costscape.methods.forms import inner
-from costscape.models import Anchored, AnchoredValues, Attention, LocationScaleNetwork, Outcomes
-from costscape.train import Fit, History, Training, fit_networks
+from costscape.models import (
+    Anchored,
+    AnchoredValues,
+    Attention,
+    LocationScaleNetwork,
+    Outcomes,
+    Refined,
+)
+from costscape.train import Fit, History, Score, Training, fit_networks
 
 Network = Attention | LocationScaleNetwork
 
@@ -22,18 +29,21 @@ class Draft:
     start: Tensor
     form: Outcomes
     fit: Fit
+    sure: Score | None  # of m(x) as if it were certain
 
     def anchor(self) -> Fit:
         """m(x) by least squares."""
         net = self.model
         assert isinstance(net, Attention)
+        chosen = isinstance(inner(self.form), Refined)
         return replace(
             self.fit,
             loss=lambda batch, rng: (
                 (net.location(batch.x) - net.units.standard(batch.x, batch.y)).square().mean()
             ),
-            score=None,
-            ema=None,
+            score=self.sure if chosen else None,
+            ema=self.fit.ema if chosen else None,
+            start=False,
             title="DF2 anchor",
             name=f"{self.fit.name}.anchor",
         )
@@ -44,11 +54,13 @@ def fit_anchors(
 ) -> None:
     """Of anchored outcomes: m(x) by least squares; then the outcomes start at its residuals."""
     anchored = [
-        (draft, form) for draft in drafts if isinstance(form := inner(draft.form), Anchored)
+        (draft, form)
+        for draft in drafts
+        if isinstance(form := inner(draft.form), Anchored | Refined)
     ]
-    for epochs in dict.fromkeys(form.epochs for _, form in anchored):
-        fits = [draft.anchor() for draft, form in anchored if form.epochs == epochs]
-        fit_networks(fits, pairs, replace(training, epochs=epochs), alone)
+    for kind in dict.fromkeys(form for _, form in anchored):
+        fits = [draft.anchor() for draft, form in anchored if form == kind]
+        fit_networks(fits, pairs, replace(training, epochs=kind.epochs), alone)
     for draft, _ in anchored:
         model, x, y = draft.model, pairs.x[draft.start], pairs.y[draft.start]
         assert isinstance(model, Attention)

@@ -10,6 +10,7 @@ UAI 2025.
 
 import json
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -34,11 +35,12 @@ from costscape.models import (
     LocationScale,
     LocationScaleNetwork,
     Outcomes,
+    Refined,
     Units,
     Values,
     wide_by_shape,
 )
-from costscape.scenarios import Scenarios, union
+from costscape.scenarios import ExpectedCost, Scenarios, union
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import RATE as PAPER_RATE
@@ -53,6 +55,13 @@ from costscape.train import (
 )
 
 OWN_POINTS, OWN_ACTIONS = 100, 32  # where each x has outcomes of its own
+
+
+def _as_if_certain(task: Task, model: nn.Module, x: Tensor) -> ExpectedCost:
+    """The cost if y were m(x)."""
+    assert isinstance(model, Attention)
+    y = model.units.undo(x, model.location(x)).unsqueeze(1)
+    return ExpectedCost(task, Scenarios(torch.ones_like(y.flatten(2)[..., 0]), y, own=True))
 
 
 class Members(nn.Module):
@@ -187,7 +196,14 @@ class DF2(ScenarioMethod):
             i: validation_cost(task, part.held, self.solver) if self.choose_epoch else None
             for i, part in parts.items()
         }
-        drafts = [self._draft(task, pairs, parts[i], form, i, scores[i]) for form, i in plan]
+        sure = {
+            i: validation_cost(task, part.held, self.solver, partial(_as_if_certain, task))
+            for i, part in parts.items()
+            if self.choose_epoch and any(isinstance(inner(form), Refined) for form, _ in plan)
+        }
+        drafts = [
+            self._draft(task, pairs, parts[i], form, i, scores[i], sure.get(i)) for form, i in plan
+        ]
         fit_anchors(drafts, pairs, self.training, fit_network)
         # without a recorded step, one after the other
         found = fit_networks([draft.fit for draft in drafts], pairs, self.training, fit_network)
@@ -201,6 +217,7 @@ class DF2(ScenarioMethod):
         form: Outcomes,
         member: int,
         score: Score | None,
+        sure: Score | None,
     ) -> Draft:
         seed = self.seed + 1000 * member
         form = of_member(form, member)
@@ -222,8 +239,9 @@ class DF2(ScenarioMethod):
             recipe=recipe,
             name=name,
             rows=part.rows,
+            start=isinstance(inner(form), Refined),
         )
-        return Draft(model, part.rows[start], form, fit)
+        return Draft(model, part.rows[start], form, fit, sure)
 
     def _network(self, train: Dataset, form: Outcomes) -> tuple[Network, Tensor]:
         """A fresh network, and the training rows whose labels its outcomes start from."""
@@ -244,7 +262,7 @@ class DF2(ScenarioMethod):
             return LocationScaleNetwork(encoder, units, x, y, start, *learn), start
         labels = units.standard(x[start], y[start])
         values: Values | AnchoredValues
-        if isinstance(kind, Anchored):
+        if isinstance(kind, Anchored | Refined):
             width = int(encoder.out_features)  # type: ignore[arg-type]
             values = AnchoredValues(labels, width, self.learn_values)
         else:

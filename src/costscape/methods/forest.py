@@ -199,7 +199,8 @@ def _turned(y: Tensor) -> Tensor:
     if y.shape[1] <= len(y):
         return y
     left, size, _ = torch.linalg.svd(y, full_matrices=False)
-    return left * size
+    turned: Tensor = left * size
+    return turned
 
 
 def _tree(tree: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -14,6 +14,7 @@ from costscape.models import (
     Level,
     LocationScale,
     Outcomes,
+    Plain,
     WindowLevels,
 )
 
@@ -42,7 +43,7 @@ def clearly_best(costs: list[Float[Tensor, "n"]]) -> int:
     return best
 
 
-def inner(form: Outcomes) -> Absolute | Anchored | LocationScale:
+def inner(form: Outcomes) -> Plain:
     """What the multiples of a level or the changes from a base are, or the form itself."""
     return form.of if isinstance(form, WindowLevels | Changes) else form
 
@@ -51,7 +52,7 @@ def of_member(form: Outcomes, i: int) -> Outcomes:
     """The form that member i of a fit has: of LocationScale() every other one has lines."""
     if isinstance(form, WindowLevels | Changes):
         of = of_member(form.of, i)
-        assert isinstance(of, Absolute | Anchored | LocationScale)
+        assert isinstance(of, Plain)
         return replace(form, of=of)
     if isinstance(form, LocationScale) and form.lines is None:
         return LocationScale(lines=i % 2 == 1)
@@ -61,5 +62,5 @@ def of_member(form: Outcomes, i: int) -> Outcomes:
 def relative_to(form: Outcomes) -> Level | Base | None:
     """What outcomes of this form are seen relative to."""
     if isinstance(form, Changes):
-        return Base(form.base)
+        return Base(form.base, form.damped)
     return form.level if isinstance(form, WindowLevels) else None

@@ -32,6 +32,7 @@ _KNOWN: dict[str, Any] = {
             models.DCRNN,
             models.Absolute,
             models.Anchored,
+            models.Refined,
             models.LocationScale,
             models.WindowLevels,
             models.Changes,

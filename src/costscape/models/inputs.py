@@ -15,10 +15,13 @@ Level = Callable[[Tensor], Tensor]  # x (B, ...) -> a positive number for each x
 class Base:
     """Outcomes are seen as changes from ``of(x)``, which has the shape of y.
 
-    Something known beforehand and near y: what was last, or a forecast at hand.
+    Something known beforehand and near y: what was last, or a forecast at hand. With ``damped`` it
+    counts by a number between 0 and 1, the slope in the regression of y on it over all training
+    pairs and numbers of y, each taken from its mean.
     """
 
     of: Callable[[Tensor], Tensor]
+    damped: bool = False
 
 
 def mean_level(x: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
@@ -116,7 +119,11 @@ class Units(nn.Module):
             levels = self.level(x)
             x, y = x / _column(levels, x), y / _column(levels, y)
         if self.base is not None:
-            y = y - _checked_base(self.base, x, y)
+            b = _checked_base(self.base, x, y)
+            if self.base.damped:
+                self.register_buffer("damping", _slope(b, y))
+                self.damping: Tensor
+            y = y - self._based(b)
         self.x_scaler = Standardise(x if standardise else _unit(x))
         self.y_scaler = Labels(y if standardise else _unit(y))
 
@@ -144,7 +151,7 @@ class Units(nn.Module):
         if self.level is not None:
             y = y / _column(self.level(x), y)
         if self.base is not None:
-            y = y - self.base.of(x)
+            y = y - self._based(self.base.of(x))
         z: Tensor = self.y_scaler(y)
         return z
 
@@ -152,9 +159,13 @@ class Units(nn.Module):
         """Outcomes z, (B or 1, S, ...) or one of each (B, ...), in the user's units."""
         y = self.y_scaler.undo(z)
         if self.base is not None:
-            b = self.base.of(x)
+            b = self._based(self.base.of(x))
             y = y + (b if y.ndim == b.ndim else b.unsqueeze(1))
         return y if self.level is None else y * _column(self.level(x), y)
+
+    def _based(self, b: Tensor) -> Tensor:
+        assert self.base is not None
+        return self.damping * b if self.base.damped else b
 
     def spread(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Standard deviations z (B or 1, S, ...) of the network in the user's units."""
@@ -172,6 +183,12 @@ def _checked_base(base: Base, x: Tensor, y: Tensor) -> Tensor:
             f"x holds the past of y."
         )
     return b
+
+
+def _slope(b: Tensor, y: Tensor) -> Tensor:
+    b, y = b - b.mean(0), y - y.mean(0)
+    size = b.square().sum().clamp(min=torch.finfo(b.dtype).tiny)
+    return ((b * y).sum() / size).clamp(0, 1)
 
 
 def _column(level: Tensor, like: Tensor) -> Tensor:

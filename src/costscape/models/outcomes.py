@@ -4,7 +4,8 @@
     Anchored      v_s(x) = m(x) + r(x) v_s           location m and positive scale r of the encoder
     LocationScale v_s(x) = m(x) + r(x) (v_s + U_s x) m linear in x, weights the same for all x
     WindowLevels  v_s(x) = l(x) (form above)         l(x): the level of the window x itself
-    Changes       v_s(x) = b(x) + (form above)       b(x): known beforehand, such as what was last
+    Refined       the same as Anchored               m chosen by its decisions before the rest
+    Changes       v_s(x) = c b(x) + (form above)     b(x): known beforehand, such as what was last
 
 All keep g(x, .) a mixture of f(v, .), hence convex in a where f is. Outcomes with a location
 follow x beyond the range of the training labels; window levels and changes let a series grow or
@@ -39,6 +40,19 @@ class Anchored:
 
 
 @dataclass(frozen=True)
+class Refined:
+    """Outcomes lie around a forecast m(x), spread by r(x); what follows only refines it.
+
+    m is fitted by least squares for up to ``epochs`` epochs, and the one whose decisions as if m
+    were certain cost least on the validation part is kept. Outcomes start at its residuals, and
+    stay there unless they decide better later on. For y of many numbers, of which a few costs
+    tell little.
+    """
+
+    epochs: int = 60
+
+
+@dataclass(frozen=True)
 class LocationScale:
     """Outcomes lie around m(x), linear in x, spread by r(x); no x weighs them differently.
 
@@ -60,7 +74,7 @@ class WindowLevels:
     multiples have; f is always paid in true units.
     """
 
-    of: Absolute | Anchored | LocationScale = field(default_factory=Anchored)
+    of: "Plain" = field(default_factory=Anchored)
     level: Level = mean_level
 
 
@@ -68,14 +82,17 @@ class WindowLevels:
 class Changes:
     """Outcomes are changes from ``base(x)``, of the shape of y: what was last, a forecast at hand.
 
-    ``of`` says what form the changes have.
+    ``of`` says what form the changes have. With ``damped`` the base counts by c, the slope in the
+    regression of y on it, pooled over the numbers of y: what was last, but nearer to the mean.
     """
 
     base: Callable[[Tensor], Tensor]
-    of: Absolute | Anchored | LocationScale = field(default_factory=Anchored)
+    of: "Plain" = field(default_factory=Anchored)
+    damped: bool = False
 
 
-Outcomes = Absolute | Anchored | LocationScale | WindowLevels | Changes
+Plain = Absolute | Anchored | Refined | LocationScale
+Outcomes = Plain | WindowLevels | Changes
 
 
 class Values(nn.Module):
