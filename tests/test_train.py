@@ -46,11 +46,12 @@ def noisy_loss(model):
     )
 
 
-def fit(model, data=None, *, seed=0, score=None, ema=0.9, loss=None, recipe="", **training):
+def fit(model, data=None, *, seed=0, score=None, loss=None, start=False, **training):
+    given = {"ema": training.pop("ema", 0.9), "recipe": training.pop("recipe", "")}
     training = Training(**{"epochs": 6, "batch_size": 4, **QUIET, **training})
     loss = loss or noisy_loss(model)
     data = data or rows()
-    return fit_network(model, loss, data, training, seed=seed, score=score, ema=ema, recipe=recipe)
+    return fit_network(model, loss, data, training, seed=seed, score=score, start=start, **given)
 
 
 def same(a, b):
@@ -179,6 +180,26 @@ def test_the_best_smoothed_epoch_is_kept(smooth, scores, best):
     assert history.scores == scores
     assert model.w.item() == weights[best][0].item()
     assert len({w[0].item() for w in weights}) == 6
+
+
+@pytest.mark.parametrize("ema", [0.9, None])
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [([2, 3, 3, 3, 3, 3, 3], -1), ([2, 3, 1, 3, 3, 3, 3], 1), ([2, 2, 2, 2, 2, 2, 2], -1)],
+)
+def test_the_start_is_kept_where_it_counts_and_no_epoch_is_better(tmp_path, scores, best, ema):
+    model, again, before = net(), net(), net()
+    score, weights = scripted(scores)
+    told = {"smooth": 1, "ema": ema, "checkpoint": tmp_path / "c"}
+    history = fit(model, score=score, start=True, **told)
+    assert history.best_epoch == best
+    assert history.best == min(scores)
+    assert history.scores == scores[1:]
+    assert same(model, before) == (best == -1)
+    assert all(map(torch.equal, model.parameters(), weights[best + 1]))
+    # taken up again it is not scored again
+    assert fit(again, score=scripted([])[0], start=True, **told) == history
+    assert same(model, again)
 
 
 @pytest.mark.parametrize("epochs", [6, 7])

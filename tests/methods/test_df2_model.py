@@ -12,6 +12,7 @@ from costscape import (
     Changes,
     Costs,
     LocationScale,
+    Refined,
     Slopes,
     Task,
     Training,
@@ -38,6 +39,8 @@ FORMS = [
     WindowLevels(LocationScale()),
     Changes(first, Absolute()),
     Changes(first, LocationScale()),
+    Refined(epochs=2),
+    Changes(first, Refined(epochs=2), damped=True),
 ]
 
 
@@ -114,6 +117,40 @@ def test_anchored_outcomes_start_as_residuals_of_a_fitted_location(
     residual = y - net.units.y_scaler.undo(net.location(x)).detach()
     assert float(residual.var()) == pytest.approx(1 / 12, rel=0.25)
     assert float(y.var()) > 0.14
+
+
+def test_a_refined_forecast_is_chosen_by_its_decisions_and_then_may_stay(
+    newsvendor, demand, tiny, monkeypatch
+):
+    real, told, best = df2.fit_network, {}, []
+
+    def noted(model, *args, title, score, start, ema, **settings):
+        told[title] = (score is not None, start, ema)
+        if title == "DF2 anchor":
+            m = model.units.undo(x, model.location(x)).detach()
+            paid = task.cost(y, m.clamp(0, 4)).mean()
+            assert score(model.eval()) == pytest.approx(float(paid), rel=1e-2)  # on a coarse grid
+        history = real(model, *args, title=title, score=score, start=start, ema=ema, **settings)
+        best.append(history.best)
+        return history
+
+    monkeypatch.setattr(df2, "fit_network", noted)
+    x, y = demand(200)
+    task = newsvendor(upper=4.0)
+    model = tiny(task, {"lr": 0.01, "epochs": 3}, outcomes=Refined(20), points=50, ema=0.9)
+    model.fit(x, y, val=(x, y))
+    assert told == {"DF2 anchor": (True, False, 0.9), "DF2 refined-0": (True, True, 0.9)}
+    # as it came it decides as the history says, if it stayed
+    stayed = model.history_[0].best_epoch == -1
+    paid = task.cost(y, model.decide(x)).mean()
+    assert float(paid) == pytest.approx(best[1], rel=1e-2 if stayed else 0.1)
+
+
+def test_without_a_choice_of_epochs_a_refined_forecast_is_the_last(newsvendor, demand, tiny):
+    x, y = demand(60)
+    model = tiny(newsvendor(), {"epochs": 2}, outcomes=Refined(2), choose_epoch=False).fit(x, y)
+    assert model.history_[0].best_epoch == 1
+    assert model.history_[0].scores == []
 
 
 @pytest.mark.parametrize("form", [Absolute(), WindowLevels(Absolute())], ids=name)

@@ -90,6 +90,31 @@ def test_a_base_is_taken_off_outcomes_and_added_again():
     assert not Units(x, y).own
 
 
+def last_two(x):
+    return x[:, -2:]
+
+
+@pytest.mark.parametrize(("slope", "found"), [(0.6, 0.6), (1.8, 1.0), (-0.5, 0.0)])
+def test_a_damped_base_counts_by_the_slope_of_a_pooled_regression(slope, found):
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(400, 5, generator=rng, dtype=torch.float64)
+    y = slope * last_two(x) + torch.tensor([3.0, -7.0]) + 0.01 * x[:, :2]
+    units = Units(x, y, Base(last_two, damped=True))
+    b = (last_two(x) - last_two(x).mean(0)).flatten()
+    exact = np.polyfit(b.numpy(), (y - y.mean(0)).flatten().numpy(), 1)[0]
+    assert float(units.damping) == pytest.approx(np.clip(exact, 0, 1), abs=1e-9)
+    assert float(units.damping) == pytest.approx(found, abs=0.02)
+    z = units.standard(x, y)
+    left = (y - units.damping * last_two(x)).numpy()
+    assert np.allclose(z.numpy(), (left - left.mean(0)) / left.std(0))
+    assert torch.allclose(units.undo(x, z[:, None])[:, 0], y)
+
+
+def test_a_base_that_never_changes_counts_for_nothing():
+    x, y = torch.ones(9, 3), torch.arange(18.0).reshape(9, 2)
+    assert float(Units(x, y, Base(last_two, damped=True)).damping) == 0
+
+
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
