@@ -19,6 +19,19 @@ def test_the_interval_is_that_of_students_t():
     assert quality.interval([0.3]) == (0.3, None, None)
 
 
+def test_of_two_opponents_the_better_on_the_seeds_of_both_is_the_best():
+    found = {
+        "df2": {0: 1.0, 1: 1.0, 2: 1.0},
+        "many": {0: 6.0332, 1: 9.0, 2: 9.0},
+        "one": {0: 6.0330},  # the same on the seed that both have
+    }
+    assert quality.best_opponent(found, "df2") == "many"
+    found["one"] = {0: 6.0}
+    assert quality.best_opponent(found, "df2") == "one"
+    found["one"], found["other"] = {0: 6.1}, {1: 9.1, 2: 8.0}
+    assert quality.best_opponent(found, "df2") == "other"
+
+
 def test_the_best_opponent_has_the_least_mean_over_seeds_in_common_were_it_one():
     found = {
         "df2": {0: 1.0, 1: 1.0, 2: 1.0},

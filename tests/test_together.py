@@ -277,6 +277,21 @@ def test_trained_together_on_a_gpu_they_have_the_losses_of_those_trained_alone(n
 
 
 @needs_gpu
+def test_the_first_replay_draws_its_own_numbers_though_the_recording_is_late(monkeypatch):
+    begin = torch.cuda.CUDAGraph.capture_begin
+
+    def late(self, *args, **settings):
+        torch.cuda._sleep(10**9)  # half a second on the stream that records
+        return begin(self, *args, **settings)
+
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "capture_begin", late)
+    _, found = on_gpu(epochs=1)
+    monkeypatch.undo()
+    for one, other in zip(found, on_gpu(epochs=1)[1], strict=True):
+        assert one.losses == other.losses
+
+
+@needs_gpu
 def test_same_seeds_on_a_gpu_same_bits_with_dropout_and_early_stops():
     (a, first), (b, second) = (on_gpu(dropout=0.4, scores=SCORES, **STOPS) for _ in range(2))
     assert first == second

@@ -1,3 +1,4 @@
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -5,6 +6,7 @@ import pytest
 import torch
 
 import costscape as cs
+from costscape.loop import recording
 from costscape.loop.captured import WATCHED, Captured, one_by_one
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -156,3 +158,26 @@ def test_with_fewer_updates_the_rest_is_recorded_anew_and_goes_on():
     assert step.sizes[2].graph is not first
     assert ((noise > -1e-3) & (noise < 0.011)).all()
     assert [int(update.steps) for update in updates] == [WATCHED + 6, WATCHED + 2, WATCHED + 6]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU has real graphs")
+def test_after_a_recording_the_current_stream_waits_for_that_which_recorded(monkeypatch):
+    said = []
+
+    class Stream:
+        def wait_stream(self, other):
+            said.append(("waits for", other))
+
+    @contextmanager
+    def graph(made, stream, **settings):
+        said.append(("records on", stream))
+        yield
+        said.append("recorded")
+
+    monkeypatch.setattr(recording, "side_stream", lambda device: "side")
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream())
+    made = object.__new__(torch.cuda.CUDAGraph)
+    with recording.recorded(made, torch.device("cuda")):
+        said.append("work")
+    assert said == [("records on", "side"), "work", "recorded", ("waits for", "side")]

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
-from costscape.loop.recording import recording, side_stream, watched
+from costscape.loop.recording import recorded, recording, side_stream, watched
 
 WATCHED = 3  # steps before the first recording: libraries set themselves up in the first
 
@@ -161,7 +161,7 @@ class Captured(Generic[U]):
         graph = torch.cuda.CUDAGraph()
         for update in self.updates:
             graph.register_generator_state(update.rng)
-        with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+        with recorded(graph, rows.device, pool=self.pool):
             size.losses = self.gradients(self.updates, size.rows)
             self._move(self.updates, size.shares)
         size.graph = graph

@@ -4,9 +4,10 @@ A graph cannot hold work that makes the CPU wait for a number, such as a solver 
 has converged. torch says when that happens, so that work is tried out before it is recorded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Generator
@@ -41,6 +42,19 @@ def watched(
         main.wait_stream(side)
     before.restore()
     return None
+
+
+@contextmanager
+def recorded(graph: torch.cuda.CUDAGraph, device: torch.device, **pool: Any) -> Iterator[None]:
+    """What is done within is recorded, and the current stream then waits for the recording's.
+
+    torch begins a recording by setting the places that generators read their offset from, on the
+    stream that records; a first replay that overtook it would draw the numbers of the first step.
+    """
+    side = side_stream(device)
+    with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local", **pool):
+        yield
+    torch.cuda.current_stream(device).wait_stream(side)
 
 
 class Draws:

@@ -34,13 +34,14 @@ class Constant(Method):
             )
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
+        lower = self.task.feasible.bounds[0]
         self.task_ = self.task
         if self.action is not None:
-            told = self.task.feasible.bounds[0].new_tensor(self.action)
+            told = lower.new_tensor(self.action)
             check_feasible(told[None], self.task.feasible, "Constant")
             self.model_ = _Same(told)
             return
-        y = train.y
+        y = train.y.to(lower.device)
         labels = Scenarios(y.new_full((1, len(y)), 1 / len(y)), y.unsqueeze(0))
         g = ExpectedCost(self.task, labels)
         solver = choose(g, self.task.feasible) if self.solver == "auto" else self.solver

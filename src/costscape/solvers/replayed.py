@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from costscape.loop.recording import watched
+from costscape.loop.recording import recorded, watched
 from costscape.solvers.base import Objective
 
 WATCHED = 2  # evaluations before the recording; the second is watched for a wait
@@ -60,5 +60,5 @@ class Replayed:
     def _record(self, a: Tensor) -> None:
         self.a = a.clone()
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+        with recorded(self.graph, a.device):
             self.value, self.slope = value_and_slope(self.objective, self.a)
