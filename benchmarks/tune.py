@@ -31,6 +31,7 @@ from costscape import (
     Anchored,
     Changes,
     Costs,
+    Damped,
     LocationScale,
     Refined,
     Slopes,
@@ -86,9 +87,9 @@ VARIANTS = {
     "anchored to the end, rate 1e-3": {"outcomes": Anchored(60), "training": {"lr": 1e-3}},
     "changes": {"outcomes": Changes(last_week)},
     "changes, anchored to the end": {"outcomes": Changes(last_week, Anchored(60))},
-    "changes, damped": {"outcomes": Changes(last_week, damped=True)},
+    "changes, damped": {"outcomes": Changes(Damped(last_week))},
     "changes, refined": {"outcomes": Changes(last_week, Refined())},
-    "changes, refined, damped": {"outcomes": Changes(last_week, Refined(), damped=True)},
+    "changes, refined, damped": {"outcomes": Changes(Damped(last_week), Refined())},
     "refined": {"outcomes": Refined()},
 }
 ENCODERS = {

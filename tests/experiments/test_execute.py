@@ -238,6 +238,17 @@ def test_garbage_of_earlier_runs_does_not_hide_what_comes():
     del held
 
 
+def test_memory_that_the_allocator_holds_does_not_hide_what_comes():
+    blocks = [torch.ones(5_000_000) for _ in range(20)]  # 20 MB each, in one heap
+    last = torch.ones(100_000)
+    del blocks  # under the last one: kept for later use
+    watch()
+    before = peak(on_gpu=False)
+    held = [torch.ones(5_000_000) for _ in range(10)]
+    assert peak(on_gpu=False) - before > 100e6
+    del held, last
+
+
 def test_a_row_holds_the_peak_of_its_own_run(row):
     held = torch.ones(60_000_000)
     del held

@@ -11,6 +11,7 @@ from costscape import (
     Box,
     Changes,
     Costs,
+    Damped,
     LocationScale,
     Refined,
     Slopes,
@@ -40,7 +41,7 @@ FORMS = [
     Changes(first, Absolute()),
     Changes(first, LocationScale()),
     Refined(epochs=2),
-    Changes(first, Refined(epochs=2), damped=True),
+    Changes(Damped(first), Refined(epochs=2)),
 ]
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from costscape.models import Base, ByLevel, Standardise, Units, mean_level
+from costscape.models import Base, ByLevel, Damped, Standardise, Units, mean_level
 
 
 def test_rows_are_standardised_feature_by_feature_as_numpy_does():
@@ -99,7 +99,7 @@ def test_a_damped_base_counts_by_the_slope_of_a_pooled_regression(slope, found):
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(400, 5, generator=rng, dtype=torch.float64)
     y = slope * last_two(x) + torch.tensor([3.0, -7.0]) + 0.01 * x[:, :2]
-    units = Units(x, y, Base(last_two, damped=True))
+    units = Units(x, y, Base(Damped(last_two)))
     b = (last_two(x) - last_two(x).mean(0)).flatten()
     exact = np.polyfit(b.numpy(), (y - y.mean(0)).flatten().numpy(), 1)[0]
     assert float(units.damping) == pytest.approx(np.clip(exact, 0, 1), abs=1e-9)
@@ -112,7 +112,7 @@ def test_a_damped_base_counts_by_the_slope_of_a_pooled_regression(slope, found):
 
 def test_a_base_that_never_changes_counts_for_nothing():
     x, y = torch.ones(9, 3), torch.arange(18.0).reshape(9, 2)
-    assert float(Units(x, y, Base(last_two, damped=True)).damping) == 0
+    assert float(Units(x, y, Base(Damped(last_two))).damping) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The most memory a run took: of the GPU where it used one, of the process elsewhere."""
 
 import contextlib
+import ctypes
 import gc
 import resource
 import sys
@@ -12,9 +13,12 @@ import torch
 def watch() -> None:
     """Begin anew. Where the system cannot forget a process's peak, it stays that of its life.
 
-    Garbage of earlier runs is collected first: it would hide as much of what comes.
+    Garbage of earlier runs is collected first, and what the allocator holds for later use is given
+    back: both would hide as much of what comes.
     """
     gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # glibc alone has it
+        ctypes.CDLL(None).malloc_trim(0)
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with contextlib.suppress(OSError):

@@ -33,7 +33,6 @@ from costscape.models import (
     Builder,
     Changes,
     Level,
-    Refined,
     edges_of,
     mean_level,
 )
@@ -191,7 +190,7 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         level=Base(last_week),
         # each x has epidemics of its own, 64 x 16 x 8 of them a step
         df2={
-            "outcomes": Changes(last_week, Refined(), damped=True),
+            "outcomes": Changes(last_week),
             "points": 8,
             "actions": 16,
             "training": Training(lr=1e-4),

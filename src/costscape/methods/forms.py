@@ -62,5 +62,5 @@ def of_member(form: Outcomes, i: int) -> Outcomes:
 def relative_to(form: Outcomes) -> Level | Base | None:
     """What outcomes of this form are seen relative to."""
     if isinstance(form, Changes):
-        return Base(form.base, form.damped)
+        return Base(form.base)
     return form.level if isinstance(form, WindowLevels) else None

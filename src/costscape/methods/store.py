@@ -37,6 +37,7 @@ _KNOWN: dict[str, Any] = {
             models.WindowLevels,
             models.Changes,
             models.Base,
+            models.Damped,
         ),
         *(models.Point, models.Mixture, energy.Langevin),
         *(local_losses.WeightedMSE, local_losses.DirectedWeightedMSE, local_losses.Quadratic),

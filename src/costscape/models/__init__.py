@@ -11,7 +11,7 @@ from costscape.models.forecasts import (
     Point,
     PointForecast,
 )
-from costscape.models.inputs import Base, ByLevel, Level, Standardise, Units, mean_level
+from costscape.models.inputs import Base, ByLevel, Damped, Level, Standardise, Units, mean_level
 from costscape.models.location_scale import LocationScaleNetwork
 from costscape.models.outcomes import (
     Absolute,
@@ -39,6 +39,7 @@ __all__ = [
     "ByLevel",
     "Changes",
     "DCRNNForecaster",
+    "Damped",
     "Forecast",
     "Level",
     "LocationScale",

@@ -12,16 +12,32 @@ Level = Callable[[Tensor], Tensor]  # x (B, ...) -> a positive number for each x
 
 
 @dataclass(frozen=True)
-class Base:
-    """Outcomes are seen as changes from ``of(x)``, which has the shape of y.
+class Damped:
+    """A base that counts by a number between 0 and 1.
 
-    Something known beforehand and near y: what was last, or a forecast at hand. With ``damped`` it
-    counts by a number between 0 and 1, the slope in the regression of y on it over all training
-    pairs and numbers of y, each taken from its mean.
+    It is the slope in the regression of y on ``of(x)`` over all training pairs and numbers of y,
+    each taken from its mean: what was far from the mean is expected to be nearer to it.
     """
 
     of: Callable[[Tensor], Tensor]
-    damped: bool = False
+
+
+@dataclass(frozen=True)
+class Base:
+    """Outcomes are seen as changes from ``of(x)``, which has the shape of y.
+
+    Something known beforehand and near y: what was last, or a forecast at hand.
+    """
+
+    of: Callable[[Tensor], Tensor] | Damped
+
+    @property
+    def damped(self) -> bool:
+        return isinstance(self.of, Damped)
+
+    def __call__(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        """The base, undamped."""
+        return self.of.of(x) if isinstance(self.of, Damped) else self.of(x)
 
 
 def mean_level(x: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
@@ -151,7 +167,7 @@ class Units(nn.Module):
         if self.level is not None:
             y = y / _column(self.level(x), y)
         if self.base is not None:
-            y = y - self._based(self.base.of(x))
+            y = y - self._based(self.base(x))
         z: Tensor = self.y_scaler(y)
         return z
 
@@ -159,7 +175,7 @@ class Units(nn.Module):
         """Outcomes z, (B or 1, S, ...) or one of each (B, ...), in the user's units."""
         y = self.y_scaler.undo(z)
         if self.base is not None:
-            b = self._based(self.base.of(x))
+            b = self._based(self.base(x))
             y = y + (b if y.ndim == b.ndim else b.unsqueeze(1))
         return y if self.level is None else y * _column(self.level(x), y)
 
@@ -174,7 +190,7 @@ class Units(nn.Module):
 
 
 def _checked_base(base: Base, x: Tensor, y: Tensor) -> Tensor:
-    b = base.of(x)
+    b = base(x)
     if b.shape != y.shape or not b.isfinite().all():
         finite = "all finite" if b.isfinite().all() else "not all finite"
         raise ValueError(

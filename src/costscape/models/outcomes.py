@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.models.inputs import Level, mean_level
+from costscape.models.inputs import Damped, Level, mean_level
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,12 @@ class WindowLevels:
 class Changes:
     """Outcomes are changes from ``base(x)``, of the shape of y: what was last, a forecast at hand.
 
-    ``of`` says what form the changes have. With ``damped`` the base counts by c, the slope in the
-    regression of y on it, pooled over the numbers of y: what was last, but nearer to the mean.
+    ``of`` says what form the changes have. Damped(base) counts by a number c that is fitted, a
+    plain base by 1.
     """
 
-    base: Callable[[Tensor], Tensor]
+    base: Callable[[Tensor], Tensor] | Damped
     of: "Plain" = field(default_factory=Anchored)
-    damped: bool = False
 
 
 Plain = Absolute | Anchored | Refined | LocationScale
