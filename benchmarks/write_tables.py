@@ -16,6 +16,7 @@ from costscape.report.rows import label
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 DRAWS = 100  # of a forecast, unless said otherwise
+SHORTER = {"epochs", "rounds"}
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 
 
@@ -42,7 +43,7 @@ def gaps(rows):
         asked[run.problem, label(run.method, run.changes)].add(run.seed)
     shorter = defaultdict(set)
     for row in rows:
-        if "epochs" in row["changes"]:
+        if SHORTER & row["changes"].keys():
             said = label(row["method"], row["changes"])
             for whole in _wholes(row["changes"]):
                 shorter[row["problem"], label(row["method"], whole)].add(said)
@@ -59,7 +60,7 @@ def gaps(rows):
     lines = ["## What is not there", ""]
     titles = (
         "Not run",
-        "Run for fewer epochs, or with fewer draws too, one seed",
+        "Run for fewer epochs or rounds, or with fewer draws too, one seed",
         "Fewer seeds than asked for",
     )
     for title, found in zip(titles, (missing, short, few), strict=True):
@@ -73,7 +74,7 @@ def gaps(rows):
 
 def _wholes(changes):
     """Those of the runs that a shorter one stands for."""
-    kept = {name: value for name, value in changes.items() if name != "epochs"}
+    kept = {name: value for name, value in changes.items() if name not in SHORTER}
     yield kept
     if kept.get("draws", DRAWS) < DRAWS:
         yield {name: value for name, value in kept.items() if name != "draws"}

@@ -142,11 +142,14 @@ class _Prices:
         check_prices("wind_bidding", vars(self))
 
     def cost(self, y: Tensor, a: Tensor, r: Tensor | float) -> Tensor:
-        short = a - y
-        over = short - r
-        penalty = (self.up * over + self.up_squared * over**2 + self.fine) * (over > 0)
-        used = self.deploy * short.relu().clamp(max=r)
-        return penalty + used + self.down * (-short).relu() + self.holding * r
+        """In few operations: the reserve used is short+ - over+, what is spare short+ - short."""
+        missing = a - y
+        short, over = missing.relu(), (missing - r).relu()
+        penalty = over * (self.up_squared * over + (self.up - self.deploy))
+        penalty = torch.add(penalty, over.sign(), alpha=self.fine)
+        used = torch.add(penalty, short, alpha=self.deploy + self.down)
+        cost = torch.add(used, missing, alpha=-self.down)
+        return cost + self.holding * r if self.holding else cost
 
     def mean(self, m: Tensor, s: Tensor, a: Tensor, r: Tensor | float) -> Tensor:
         """E f for y ~ N(m, s^2), with clamp(a - y, 0, r) = (a - y)+ - over+."""
