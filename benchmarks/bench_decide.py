@@ -188,8 +188,8 @@ def many_points():
             task = synthetic_nonconvex()
             few = instances(task, rng, rows, 1000, sharp)
             many = instances(task, rng, rows, 100_000, sharp)
-            short, (new, _) = middle(partial(solve, few), 5), once(partial(solve, many))
-            long = middle(partial(solve, many), 5)
+            new, _ = once(partial(solve, many))
+            short, long = map(median, in_turn([partial(solve, few), partial(solve, many)], 15))
             name = f"decide {rows} with S = 100,000 over S = 1,000, weights with {shape}"
             note = f"{1e3 * long:.1f} and {1e3 * short:.1f} ms"
             found.append(at_most(name, long / short, 10, "times", note))
