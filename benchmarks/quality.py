@@ -66,7 +66,8 @@ def is_ours(name):
 
 
 def best_opponent(found, ours):
-    """The one that no other beats on the seeds they share with each other and with ours."""
+    """From those with most seeds to those with fewest, each is held against the best so far on the
+    seeds that both share with ours."""
     shared = {name: found[name].keys() & found[ours] for name in found if not is_ours(name)}
     best = None
     for name in sorted((n for n in shared if shared[n]), key=lambda n: -len(shared[n])):

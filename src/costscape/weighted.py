@@ -19,8 +19,9 @@ PART = 2**24  # of such a split
 GPU = 2**31
 COPIES = 4  # temporaries of one argument
 
-# glibc returns freed memory to the system, which hands it out anew page by page, a third of a
-# step's time; once a block of almost 32 MiB has been freed it keeps twice as much for the next use
+# glibc returns freed memory to the system, which hands it out anew page by page, a quarter of a
+# larger step's time; once a block of almost 32 MiB has been freed it keeps twice as much for the
+# next use
 torch.empty(2**25 - 2**16, dtype=torch.uint8)
 
 

@@ -41,6 +41,7 @@ FORMS = [
     Changes(first, Absolute()),
     Changes(first, LocationScale()),
     Refined(epochs=2),
+    WindowLevels(Refined(epochs=2)),
     Changes(Damped(first), Refined(epochs=2)),
 ]
 
