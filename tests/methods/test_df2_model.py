@@ -18,6 +18,7 @@ from costscape import (
     Task,
     Training,
     WindowLevels,
+    load,
     train,
 )
 from costscape.data import Dataset
@@ -373,6 +374,22 @@ def test_every_other_member_of_location_and_scale_has_lines(newsvendor, demand, 
         assert [m.lines is not None for m in model.model_.members] == [lines, lines]
 
 
+LINES, NONE = LocationScale(lines=True), LocationScale(lines=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen", "found"),
+    [
+        pytest.param(PLAIN, 0, [NONE, LINES, NONE], id="the first"),
+        pytest.param(PLAIN, 1, [Absolute(), LINES, Absolute()], id="another"),
+        pytest.param(PLAIN[1:], 1, [Anchored()] * 3, id="without location and scale"),
+        pytest.param([Absolute()], 0, [Absolute()] * 3, id="asked for"),
+    ],
+)
+def test_every_other_member_is_of_location_and_scale_where_that_suits(given, chosen, found):
+    assert forms.in_turn(given, chosen, 3) == found
+
+
 KINDS = {
     LocationScale(): lambda net: isinstance(net, LocationScaleNetwork),
     Absolute(): lambda net: isinstance(net, Attention) and type(net.values) is Values,
@@ -383,18 +400,27 @@ KINDS = {
 
 @pytest.mark.parametrize("cheapest", KINDS, ids=name)
 def test_outcomes_none_takes_the_form_that_is_clearly_cheapest_on_validation(
-    newsvendor, demand, tiny, monkeypatch, cheapest
+    newsvendor, demand, tiny, monkeypatch, tmp_path, cheapest
 ):
     def cost(task, net, data, solver):
         return data.y[:, 0] * 0 + 100.0 * (not KINDS[cheapest](net))
 
     monkeypatch.setattr(df2, "decision_costs", cost)
     _, y = demand(40)
-    told = {"outcomes": None, "members": 2, "encoder": None, "points": 4}
-    model = tiny(newsvendor(), {"epochs": 1}, **told).fit(torch.rand(40, 3, 1), y)
+    told = {"outcomes": None, "members": 3, "encoder": None, "points": 4}
+    x = torch.rand(40, 3, 1)
+    model = tiny(newsvendor(), {"epochs": 1}, **told).fit(x, y)
     assert model.outcomes_ == cheapest
-    assert [KINDS[cheapest](member) for member in model.model_.members] == [True, True]
-    assert len(model.history_) == 2
+    members = model.model_.members
+    assert [KINDS[cheapest](m) for m in members[::2]] == [True, True]
+    assert isinstance(members[1], LocationScaleNetwork)
+    assert members[1].lines is not None
+    assert len(model.history_) == 3
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m", newsvendor())
+    assert again.outcomes_ == cheapest
+    assert again.forms_ == model.forms_
+    assert torch.equal(again.decide(x), model.decide(x))
 
 
 def test_where_no_form_is_cheaper_the_simplest_is_taken(newsvendor, demand, tiny, monkeypatch):

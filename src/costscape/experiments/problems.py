@@ -32,7 +32,9 @@ from costscape.models import (
     Base,
     Builder,
     Changes,
+    Damped,
     Level,
+    Refined,
     edges_of,
     mean_level,
 )
@@ -141,7 +143,8 @@ def whole_store(seed: int = 0) -> Problem:
     """The same for all items of a store, each in its own mean sales, pooled."""
     found: PooledSales = _read(pooled_sales, os.environ.get(VARIABLE))
     # fifty items, so that an epoch has fifty times as many steps
-    return replace(_stock(found.splits, found.source), df2={"training": Training(epochs=12)})
+    training = Training(epochs=12, lr=3e-4)
+    return replace(_stock(found.splits, found.source), df2={"training": training})
 
 
 def _stock(data: Splits, source: str) -> Problem:
@@ -187,10 +190,10 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         network=network,
         solver=FrankWolfe(),
         score_every=5,
-        level=Base(last_week),
+        level=Base(Damped(last_week)),
         # each x has epidemics of its own, 64 x 16 x 8 of them a step
         df2={
-            "outcomes": Changes(last_week),
+            "outcomes": Changes(Damped(last_week), Refined()),
             "points": 8,
             "actions": 16,
             "training": Training(lr=1e-4),

@@ -22,7 +22,15 @@ from costscape.methods import store
 from costscape.methods.anchors import Draft, Network, fit_anchors
 from costscape.methods.by_rows import learned
 from costscape.methods.folds import Fold, fold, together
-from costscape.methods.forms import WIDEST, clearly_best, inner, of_member, relative_to, suitable
+from costscape.methods.forms import (
+    WIDEST,
+    clearly_best,
+    in_turn,
+    inner,
+    of_member,
+    relative_to,
+    suitable,
+)
 from costscape.methods.scoring import decision_costs, validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.methods.targets import Costs, Slopes, Target
@@ -87,8 +95,8 @@ class DF2(ScenarioMethod):
     - ``learn_values``: False keeps the outcomes at their start.
     - ``outcomes``: LocationScale(), Absolute(), Anchored() or WindowLevels(); None fits all that
       suit x and y, in this order, and takes a later one where its decisions cost less on the
-      validation part by two standard errors or more. Refined() and Changes(base) are never tried
-      unasked.
+      validation part by two standard errors or more; every other member is LocationScale() then,
+      where that suits. Refined() and Changes(base) are never tried unasked.
     - ``target``: Slopes() of the cost, or Costs() themselves as in the paper.
     - ``ema``: decay of the moving average of the weights, or None.
     - ``members``: how many fits, from different seeds, are averaged. Where epochs are chosen,
@@ -164,7 +172,11 @@ class DF2(ScenarioMethod):
     def unsaid(self, train: Dataset) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if self.outcomes is None:
-            found["forms"] = [store.to_json(form) for form in suitable(train)]
+            forms = suitable(train)
+            found["forms"] = [store.to_json(form) for form in forms]
+            if self.members > 1:
+                last = in_turn(forms, len(forms) - 1, 2)
+                found["in turn"] = [store.to_json(form) for form in last]
         if self.encoder is None:
             found["encoder"] = store.to_json(wide_by_shape(tuple(train.x.shape[1:])))
         if self.members > 1 and self.choose_epoch:
@@ -176,14 +188,16 @@ class DF2(ScenarioMethod):
         task = self._move_task(device)
         train, val = (part.to(device, part.x.dtype) for part in (train, val))
         forms = suitable(train) if self.outcomes is None else [self.outcomes]
-        first = 1 if len(forms) > 1 else self.members
-        fits = self._fit_all(task, train, val, [(form, i) for form in forms for i in range(first)])
+        fits: list[tuple[Network, History]] = []
         chosen = 0
         if len(forms) > 1:
+            fits = self._fit_all(task, train, val, [(of_member(form, 0), 0) for form in forms])
             chosen = clearly_best([decision_costs(task, m, val, self.solver) for m, _ in fits])
+            fits = [fits[chosen]]
         self.outcomes_ = forms[chosen]
-        rest = [(self.outcomes_, i) for i in range(first, self.members)]
-        fits = [*fits[chosen : chosen + first], *self._fit_all(task, train, val, rest)]
+        self.forms_ = in_turn(forms, chosen, self.members)
+        rest = list(zip(self.forms_, range(self.members), strict=True))[len(fits) :]
+        fits += self._fit_all(task, train, val, rest)
         self.model_ = Members([model for model, _ in fits]).eval()
         self.history_ = [history for _, history in fits]
 
@@ -221,7 +235,6 @@ class DF2(ScenarioMethod):
         sure: Score | None,
     ) -> Draft:
         seed = self.seed + 1000 * member
-        form = of_member(form, member)
         train = Dataset(pairs.x[part.rows], pairs.y[part.rows])
         with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
             torch.manual_seed(seed)
@@ -274,18 +287,22 @@ class DF2(ScenarioMethod):
         assert isinstance(self.model_, Members)
         return {
             "outcomes": store.to_json(self.outcomes_),
+            "forms": [store.to_json(form) for form in self.forms_],
             "points": [m.points for m in self.model_.members],
         }
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         form = self.outcomes
         if form is None:
-            form = store.from_json(facts["outcomes"])
-        self.outcomes_ = form
+            self.outcomes_ = store.from_json(facts["outcomes"])
+            self.forms_ = [store.from_json(told) for told in facts["forms"]]
+        else:  # its functions, such as a level, are the caller's
+            self.outcomes_, self.forms_ = form, in_turn([form], 0, self.members)
         blank = [Dataset(*self._blank(points)) for points in facts["points"]]
         with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
-            parts = [self._network(d, of_member(form, i))[0] for i, d in enumerate(blank)]
-            return Members(parts)
+            return Members(
+                [self._network(d, f)[0] for d, f in zip(blank, self.forms_, strict=True)]
+            )
 
     def loss(self, task: Task, model: nn.Module, batch: Dataset, rng: Generator) -> Tensor:
         """The objective above on one batch, with freshly drawn actions."""

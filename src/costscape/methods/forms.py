@@ -59,6 +59,16 @@ def of_member(form: Outcomes, i: int) -> Outcomes:
     return form
 
 
+def in_turn(forms: list[Outcomes], chosen: int, members: int) -> list[Outcomes]:
+    """What form each member of a fit has: that which was chosen, and every other one the first.
+
+    Forms that err in different places are better together than the best of them alone, even
+    where one is clearly worse. Only LocationScale() stands beside another.
+    """
+    beside = forms[0] if isinstance(forms[0], LocationScale) else forms[chosen]
+    return [of_member(beside if i % 2 else forms[chosen], i) for i in range(members)]
+
+
 def relative_to(form: Outcomes) -> Level | Base | None:
     """What outcomes of this form are seen relative to."""
     if isinstance(form, Changes):
