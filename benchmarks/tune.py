@@ -92,6 +92,10 @@ VARIANTS = {
     "changes, refined, damped": {"outcomes": Changes(Damped(last_week), Refined())},
     "refined": {"outcomes": Refined()},
 }
+BESIDE = {  # members of both in turn, those of the first first
+    "absolute beside location-scale": ("absolute", "location-scale"),
+    "window-levels beside location-scale": ("window-levels", "location-scale"),
+}
 ENCODERS = {
     "default": None,
     "LSTM 64, dropout and noise": partial(LSTM, 1, hidden=64, dropout=0.3, noise=0.05),
@@ -118,24 +122,21 @@ def row_of(
 ):
     """Fitted to the training part, scored on the validation part."""
     p = problem_of(name, seed, quick)
-    settings = {**p.df2, "members": members, **VARIANTS[variant]}
-    told = settings.pop("training", {})
-    told = told if isinstance(told, dict) else {"lr": told.lr}
-    training = Training(progress=False, device=device, score_every=p.score_every, **told)
-    if quick:
-        settings = {"points": 10, "actions": 4, **settings, "members": 2}
-        training = replace(training, epochs=2)
-    network = ENCODERS[encoder] or p.network
-    method = DF2(p.task, network, **settings, solver=p.solver, seed=seed, training=training)
     train, chosen, val = parts(p.data, held)
     began = time.perf_counter()
-    method.fit(train.x, train.y, val=(chosen.x, chosen.y))
+    fits = [
+        fitted(p, v, seed, device, quick, encoder, members, train, chosen)
+        for v in BESIDE.get(variant, [variant])
+    ]
     seconds = time.perf_counter() - began
+    method = fits[0]
+    turns = [fits[i % len(fits)] for i in range(len(method.model_.members))]
+    models = [one.model_.members[i] for i, one in enumerate(turns)]
+    method.model_ = Members(models).eval()
     # members learn from each other's stretches, so that all together are scored on new rows only
     whole = evaluate(method, val.x, val.y, truth=p.truth) if held or members == 1 else None
-    fitted = list(method.model_.members)
     single = []
-    for i, member in enumerate(fitted):
+    for i, member in enumerate(models):
         method.model_ = Members([member]).eval()
         rows = val if held else fold(train, chosen, i).held
         single.append(evaluate(method, rows.x, rows.y, truth=p.truth))
@@ -147,7 +148,7 @@ def row_of(
         "seed": seed,
         "quick": quick,
         "held": held,
-        "members": len(fitted),
+        "members": len(models),
         "single": float(np.mean([one.regret for one in single])),
         "each": [one.regret for one in single],
         "averaged": whole and whole.regret,
@@ -155,10 +156,25 @@ def row_of(
         "averaged_gap": whole and whole.gap,
         "folds": True,
         "outcomes": type(method.outcomes_).__name__,
-        "epochs": [history.best_epoch + 1 for history in method.history_],
+        "forms": [type(one.forms_[i]).__name__ for i, one in enumerate(turns)],
+        "epochs": [one.history_[i].best_epoch + 1 for i, one in enumerate(turns)],
         "fit_seconds": seconds,
         "device": str(method.training.where()),
     }
+
+
+def fitted(p, variant, seed, device, quick, encoder, members, train, chosen):
+    """DF2 with one thing changed, fitted to the training part."""
+    settings = {**p.df2, "members": members, **VARIANTS[variant]}
+    told = settings.pop("training", {})
+    told = told if isinstance(told, dict) else {"lr": told.lr, "epochs": told.epochs}
+    training = Training(progress=False, device=device, score_every=p.score_every, **told)
+    if quick:
+        settings = {"points": 10, "actions": 4, **settings, "members": 2}
+        training = replace(training, epochs=2)
+    network = ENCODERS[encoder] or p.network
+    method = DF2(p.task, network, **settings, solver=p.solver, seed=seed, training=training)
+    return method.fit(train.x, train.y, val=(chosen.x, chosen.y))
 
 
 def file_of(problem, variant, encoder, seed, held=False):
@@ -185,7 +201,7 @@ def table(folder=KEPT):
         cells[variant][problem] = f"{' '.join(told)} n={len(rows)}"
         if problem not in problems:
             problems.append(problem)
-    every = [f"{v}{e}" for v in VARIANTS for e in ("", *(f"; {e}" for e in ENCODERS))]
+    every = [f"{v}{e}" for v in (*VARIANTS, *BESIDE) for e in ("", *(f"; {e}" for e in ENCODERS))]
     ordered = [said for said in every if said in cells]
     return text_table(
         [{"": v, **{p: cells[v].get(p, "") for p in sorted(problems)}} for v in ordered]
@@ -207,7 +223,7 @@ def _short(found):
 def main():
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("problems", nargs="*")
-    asked.add_argument("--variant", action="append", choices=VARIANTS)
+    asked.add_argument("--variant", action="append", choices=[*VARIANTS, *BESIDE])
     asked.add_argument("--encoder", default="default", choices=ENCODERS)
     asked.add_argument("--members", type=int, default=5)
     asked.add_argument("--held", action="store_true")
@@ -219,7 +235,7 @@ def main():
     KEPT.mkdir(parents=True, exist_ok=True)
     for seed in told.seeds:
         for problem in told.problems:
-            for variant in told.variant or VARIANTS:
+            for variant in told.variant or [*VARIANTS, *BESIDE]:
                 path = file_of(problem, variant, told.encoder, seed, told.held)
                 if path.exists():
                     continue

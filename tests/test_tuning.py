@@ -19,7 +19,7 @@ def told(row):
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["folds", "held"])
-@pytest.mark.parametrize("variant", ["default", "absolute, costs"])
+@pytest.mark.parametrize("variant", ["default", "absolute, costs", *list(tune.BESIDE)[:1]])
 def test_test_outcomes_of_nan_change_no_row_of_the_tuning(monkeypatch, variant, held):
     name = "synthetic-convex"
     plain = tune.row_of(name, variant, 100, "cpu", quick=True, held=held)
@@ -30,6 +30,15 @@ def test_test_outcomes_of_nan_change_no_row_of_the_tuning(monkeypatch, variant, 
     monkeypatch.setattr(tune, "problem_of", lambda *_: spoilt)
     again = tune.row_of(name, variant, 100, "cpu", quick=True, held=held)
     assert told(again) == told(plain)
+
+
+def test_members_of_two_forms_take_turns():
+    name, beside = "synthetic-convex", "absolute beside location-scale"
+    row = tune.row_of(name, beside, 100, "cpu", quick=True, held=True)
+    each = [tune.row_of(name, v, 100, "cpu", quick=True, held=True) for v in tune.BESIDE[beside]]
+    assert row["forms"] == ["Absolute", "LocationScale"]
+    assert row["each"] == [each[0]["each"][0], each[1]["each"][1]]
+    assert row["epochs"] == [each[0]["epochs"][0], each[1]["epochs"][1]]
 
 
 def test_other_validation_outcomes_do_change_it(monkeypatch):

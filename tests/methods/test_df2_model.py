@@ -381,12 +381,16 @@ LINES, NONE = LocationScale(lines=True), LocationScale(lines=False)
     ("given", "chosen", "found"),
     [
         pytest.param(PLAIN, 0, [NONE, LINES, NONE], id="the first"),
-        pytest.param(PLAIN, 1, [Absolute(), LINES, Absolute()], id="another"),
+        pytest.param(PLAIN, 1, [Absolute()] * 3, id="absolute"),
+        pytest.param(PLAIN, 2, [Anchored(), LINES, Anchored()], id="anchored"),
+        pytest.param(
+            [*PLAIN, WindowLevels()], 3, [WindowLevels(), LINES, WindowLevels()], id="levels"
+        ),
         pytest.param(PLAIN[1:], 1, [Anchored()] * 3, id="without location and scale"),
         pytest.param([Absolute()], 0, [Absolute()] * 3, id="asked for"),
     ],
 )
-def test_every_other_member_is_of_location_and_scale_where_that_suits(given, chosen, found):
+def test_every_other_member_is_of_location_and_scale_beside_anchored_ones(given, chosen, found):
     assert forms.in_turn(given, chosen, 3) == found
 
 
@@ -413,8 +417,8 @@ def test_outcomes_none_takes_the_form_that_is_clearly_cheapest_on_validation(
     assert model.outcomes_ == cheapest
     members = model.model_.members
     assert [KINDS[cheapest](m) for m in members[::2]] == [True, True]
-    assert isinstance(members[1], LocationScaleNetwork)
-    assert members[1].lines is not None
+    beside = cheapest if cheapest == Absolute() else LocationScale()
+    assert KINDS[beside](members[1])
     assert len(model.history_) == 3
     model.save(tmp_path / "m")
     again = load(tmp_path / "m", newsvendor())

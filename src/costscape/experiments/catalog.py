@@ -177,8 +177,8 @@ def method_of(name: str) -> Make:
     """The maker of a named method; ``two-stage-gmm10`` is the family's with K = 10.
 
     ``two-stage-gmm10+levels`` sees windows and outcomes relative to the problem's ``level``: as
-    multiples of a window's mean, or as changes from last week. ``two-stage-gmm10+encoder`` has
-    the paper's encoder.
+    multiples of a window's mean, or as changes from last week, damped.
+    ``two-stage-gmm10+encoder`` has the paper's encoder.
     """
     if name.endswith(LEVELS):
         make = method_of(name.removesuffix(LEVELS))

@@ -60,12 +60,14 @@ def of_member(form: Outcomes, i: int) -> Outcomes:
 
 
 def in_turn(forms: list[Outcomes], chosen: int, members: int) -> list[Outcomes]:
-    """What form each member of a fit has: that which was chosen, and every other one the first.
+    """What form each member of a fit has: that which was chosen, and in turn another beside it.
 
     Forms that err in different places are better together than the best of them alone, even
-    where one is clearly worse. Only LocationScale() stands beside another.
+    where one is clearly worse. LocationScale(), the first, so stands beside anchored outcomes, of
+    window levels or not. Beside absolute ones it makes no clear difference.
     """
-    beside = forms[0] if isinstance(forms[0], LocationScale) else forms[chosen]
+    moved = isinstance(inner(forms[chosen]), Anchored)
+    beside = forms[0] if moved and isinstance(forms[0], LocationScale) else forms[chosen]
     return [of_member(beside if i % 2 else forms[chosen], i) for i in range(members)]
 
 
