@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from costscape.report import read_rows, text_table
+from costscape.report import best_of, read_rows, text_table
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "results", ROOT / "results" / "quality")
@@ -66,20 +66,9 @@ def is_ours(name):
 
 
 def best_opponent(found, ours):
-    """From those with most seeds to those with fewest, each is held against the best so far on the
-    seeds that both share with ours."""
-    shared = {name: found[name].keys() & found[ours] for name in found if not is_ours(name)}
-    best = None
-    for name in sorted((n for n in shared if shared[n]), key=lambda n: -len(shared[n])):
-        seeds = shared[name] & shared[best] if best else set()
-        if best is None or (seeds and _mean(found[name], seeds) < _mean(found[best], seeds)):
-            best = name
-    return best
-
-
-def _mean(by_seed, seeds):
-    """To the digits shown: methods that end where others began differ in later ones only."""
-    return float(f"{np.mean([by_seed[s] for s in sorted(seeds)]):.4g}")
+    """Judged on seeds that ours has."""
+    others = {name: by_seed for name, by_seed in found.items() if not is_ours(name)}
+    return best_of({n: {s: d[s] for s in d if s in found[ours]} for n, d in others.items()})
 
 
 def shown(value, unit=""):

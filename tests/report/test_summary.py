@@ -80,6 +80,17 @@ def test_a_lucky_single_seed_is_no_best_opponent_beside_several(run):
     assert cell_of(rows[:1], "lucky").is_best_opponent
 
 
+def test_opponents_are_held_against_each_other_on_the_seeds_of_both(run):
+    rows = [run(method="df2", seed=seed, regret=1.0) for seed in range(4)]
+    rows += [run(method="many", seed=s, regret=r) for s, r in enumerate((2.0, 2.0, 9.0, 9.0))]
+    rows += [run(method="few", seed=seed, regret=3.0) for seed in (0, 1)]
+    assert cell_of(rows, "many").is_best_opponent  # whose mean is larger
+    rows += [run(method="lucky", seed=seed, regret=r) for seed, r in ((2, 8.0), (3, 8.0))]
+    assert cell_of(rows, "lucky").is_best_opponent
+    rows[-2:] = [run(method="same", seed=seed, regret=9.0001) for seed in (2, 3)]
+    assert cell_of(rows, "many").is_best_opponent
+
+
 def test_the_measure_is_the_gap_where_every_served_run_has_one_else_the_regret(run):
     rows = [
         run(method="df2", seed=0, regret=5.0, gap=0.1),

@@ -7,6 +7,7 @@ from costscape.report.overview import overview
 from costscape.report.page import write_page
 from costscape.report.plots import cost_curve
 from costscape.report.published import published
+from costscape.report.rivals import best_of
 from costscape.report.rows import read_landscapes, read_rows
 from costscape.report.summary import Cell, Difference, Stat, summarise
 from costscape.report.tables import csv, latex, markdown, table, text_table
@@ -15,6 +16,7 @@ __all__ = [
     "Cell",
     "Difference",
     "Stat",
+    "best_of",
     "bids_plot",
     "cost_curve",
     "csv",

@@ -101,8 +101,8 @@ def _captions(
     if best:
         found.append(
             f"Difference: the {measure} less that of {best.label}, the best opponent (lowest mean "
-            f"{measure} of the methods not named df2), paired by seed, with its 95 % Student "
-            f"interval; a tie is an interval that holds 0."
+            f"{measure} of the methods not named df2, on common seeds), paired by seed, with its "
+            f"95 % Student interval; a tie is an interval that holds 0."
         )
     if marks:
         named = ", ".join(f"{letter} {device}" for device, letter in marks.items())

@@ -5,8 +5,8 @@
 
 m is the problem's measure: the gap where every run that went through has one, else the regret,
 else the cost. The best opponent of a problem has the lowest mean m of all methods whose names do
-not start with df2; those with a single seed are asked only if no other has more. A difference
-whose interval holds 0 is a tie.
+not start with df2, on the seeds it shares with each (``rivals``); those with a single seed are
+asked only if no other has more. A difference whose interval holds 0 is a tie.
 """
 
 import math
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from costscape.report.rivals import best_of
 from costscape.report.rows import Row, label
 
 MEASURES = ("gap", "regret", "cost")
@@ -204,7 +205,7 @@ def _problem(groups: dict[str, list[Row]]) -> list[Cell]:
     )
     cells = [_cell(group, measure) for group in groups.values()]
     most = max(len(cell.seeds) for cell in cells)
-    best = _best_opponent(cells)
+    best = _best_opponent(cells, {name: _scores(runs, measure) for name, runs in groups.items()})
     if best is not None:
         against = _scores(groups[best.label], measure)
         cells = [
@@ -251,10 +252,11 @@ def _cell(rows: list[Row], measure: str) -> Cell:
     )
 
 
-def _best_opponent(cells: list[Cell]) -> Cell | None:
-    others = [cell for cell in cells if not cell.is_ours and cell.score is not None]
+def _best_opponent(cells: list[Cell], scores: dict[str, dict[int, float]]) -> Cell | None:
+    others = sorted((c for c in cells if not c.is_ours and c.score is not None), key=_rank)
     several = [cell for cell in others if len(cell.seeds) > 1]
-    return min(several or others, key=_rank, default=None)
+    best = best_of({cell.label: scores[cell.label] for cell in several or others})
+    return next((cell for cell in others if cell.label == best), None)
 
 
 def _served(rows: list[Row]) -> list[Row]:
