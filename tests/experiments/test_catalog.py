@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from costscape import DF2, Absolute, Base, Mixture, Training, evaluate
+from costscape import DF2, Absolute, Base, Damped, Mixture, Training, evaluate
 from costscape.checks import check_method, check_set
 from costscape.data import Splits, last_week
 from costscape.experiments import FAMILIES, METHODS, PROBLEMS, method_of
@@ -173,7 +173,7 @@ def test_the_papers_method_gets_the_papers_sizes(problems):
 def test_methods_with_levels_see_outcomes_relative_to_what_the_problem_says(problems):
     item, wave = problems["inventory"], problems["vaccine-wave"]
     assert method_of("two-stage-gmm1+levels")(item, 0).level is mean_level
-    assert method_of("dfl-pe+levels")(wave, 0).level == Base(last_week)
+    assert method_of("dfl-pe+levels")(wave, 0).level == Base(Damped(last_week))
     assert method_of("dfl-pe")(wave, 0).level is None
     with pytest.raises(
         ValueError, match=r"named 'constant\+levels': Constant has no setting level"
