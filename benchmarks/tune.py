@@ -41,8 +41,8 @@ from costscape import (
 )
 from costscape.data import last_week
 from costscape.experiments.runs import problem_of
-from costscape.methods.df2 import Members
 from costscape.methods.folds import fold
+from costscape.models import Members
 from costscape.report import text_table
 
 KEPT = Path(__file__).parents[1] / "results" / "tuning"

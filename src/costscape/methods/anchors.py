@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.forms import inner
@@ -16,6 +16,8 @@ from costscape.models import (
     Outcomes,
     Refined,
 )
+from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.tasks import Task
 from costscape.train import Fit, History, Score, Training, fit_networks
 
 Network = Attention | LocationScaleNetwork
@@ -47,6 +49,13 @@ class Draft:
             title="DF2 anchor",
             name=f"{self.fit.name}.anchor",
         )
+
+
+def as_if_certain(task: Task, model: nn.Module, x: Tensor) -> ExpectedCost:
+    """The cost if y were m(x)."""
+    assert isinstance(model, Attention)
+    y = model.units.undo(x, model.location(x)).unsqueeze(1)
+    return ExpectedCost(task, Scenarios(torch.ones_like(y.flatten(2)[..., 0]), y, own=True))
 
 
 def fit_anchors(

@@ -19,7 +19,7 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
-from costscape.methods.anchors import Draft, Network, fit_anchors
+from costscape.methods.anchors import Draft, Network, as_if_certain, fit_anchors
 from costscape.methods.by_rows import learned
 from costscape.methods.folds import Fold, fold, together
 from costscape.methods.forms import (
@@ -42,13 +42,13 @@ from costscape.models import (
     Builder,
     LocationScale,
     LocationScaleNetwork,
+    Members,
     Outcomes,
     Refined,
     Units,
     Values,
     wide_by_shape,
 )
-from costscape.scenarios import ExpectedCost, Scenarios, union
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import RATE as PAPER_RATE
@@ -63,24 +63,6 @@ from costscape.train import (
 )
 
 OWN_POINTS, OWN_ACTIONS = 100, 32  # where each x has outcomes of its own
-
-
-def _as_if_certain(task: Task, model: nn.Module, x: Tensor) -> ExpectedCost:
-    """The cost if y were m(x)."""
-    assert isinstance(model, Attention)
-    y = model.units.undo(x, model.location(x)).unsqueeze(1)
-    return ExpectedCost(task, Scenarios(torch.ones_like(y.flatten(2)[..., 0]), y, own=True))
-
-
-class Members(nn.Module):
-    """Several fitted networks; their scenarios together, in equal parts."""
-
-    def __init__(self, members: list[Network]) -> None:
-        super().__init__()
-        self.members = nn.ModuleList(members)
-
-    def forward(self, x: Tensor) -> Scenarios:
-        return union([member(x) for member in self.members])
 
 
 @dataclass
@@ -213,7 +195,7 @@ class DF2(ScenarioMethod):
             for i, part in parts.items()
         }
         sure = {
-            i: validation_cost(task, part.held, self.solver, partial(_as_if_certain, task))
+            i: validation_cost(task, part.held, self.solver, partial(as_if_certain, task))
             for i, part in parts.items()
             if self.choose_epoch and any(isinstance(inner(form), Refined) for form, _ in plan)
         }

@@ -62,9 +62,9 @@ def of_member(form: Outcomes, i: int) -> Outcomes:
 def in_turn(forms: list[Outcomes], chosen: int, members: int) -> list[Outcomes]:
     """What form each member of a fit has: that which was chosen, and in turn another beside it.
 
-    Forms that err in different places are better together than the best of them alone, even
-    where one is clearly worse. LocationScale(), the first, so stands beside anchored outcomes, of
-    window levels or not. Beside absolute ones it makes no clear difference.
+    Forms that err in different places may decide better together than the best of them alone,
+    even where one is clearly worse. LocationScale(), the first, so stands beside anchored
+    outcomes, of window levels or not. Beside absolute ones it makes no clear difference.
     """
     moved = isinstance(inner(forms[chosen]), Anchored)
     beside = forms[0] if moved and isinstance(forms[0], LocationScale) else forms[chosen]

@@ -13,6 +13,7 @@ from costscape.models.forecasts import (
 )
 from costscape.models.inputs import Base, ByLevel, Damped, Level, Standardise, Units, mean_level
 from costscape.models.location_scale import LocationScaleNetwork
+from costscape.models.members import Members
 from costscape.models.outcomes import (
     Absolute,
     Anchored,
@@ -44,6 +45,7 @@ __all__ = [
     "Level",
     "LocationScale",
     "LocationScaleNetwork",
+    "Members",
     "Mixture",
     "MixtureForecast",
     "Outcomes",

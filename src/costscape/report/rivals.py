@@ -10,9 +10,9 @@ def best_of(found: Mapping[str, Mapping[Any, float]]) -> str | None:
     """Of {name: {seed: score}}, or whatever makes pairs; less is better; None of nothing.
 
     From those with most seeds to those with fewest, each is held against the best so far by the
-    mean over the seeds of both: a few lucky seeds win nothing. One that has none of its seeds, or
-    the same mean to four digits, does not replace it: methods that end where others began differ
-    in later digits only.
+    mean over the seeds of both: to have run the easy seeds only wins nothing. One that has none
+    of its seeds, or the same mean to four digits, does not replace it: methods that end where
+    others began differ in later digits only.
     """
     best = None
     for name in sorted((n for n in found if found[n]), key=lambda n: -len(found[n])):
