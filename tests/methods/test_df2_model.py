@@ -383,8 +383,14 @@ LINES, NONE = LocationScale(lines=True), LocationScale(lines=False)
         pytest.param(PLAIN, 0, [NONE, LINES, NONE], id="the first"),
         pytest.param(PLAIN, 1, [Absolute()] * 3, id="absolute"),
         pytest.param(PLAIN, 2, [Anchored(), LINES, Anchored()], id="anchored"),
+        *(
+            pytest.param(
+                [*PLAIN, WindowLevels()], i, [WindowLevels(), LINES, WindowLevels()], id=name
+            )
+            for i, name in ((0, "levels suit"), (2, "levels for anchored"), (3, "levels"))
+        ),
         pytest.param(
-            [*PLAIN, WindowLevels()], 3, [WindowLevels(), LINES, WindowLevels()], id="levels"
+            [*PLAIN, WindowLevels()], 1, [Absolute()] * 3, id="absolute where levels suit"
         ),
         pytest.param(PLAIN[1:], 1, [Anchored()] * 3, id="without location and scale"),
         pytest.param([Absolute()], 0, [Absolute()] * 3, id="asked for"),
@@ -392,6 +398,12 @@ LINES, NONE = LocationScale(lines=True), LocationScale(lines=False)
 )
 def test_every_other_member_is_of_location_and_scale_beside_anchored_ones(given, chosen, found):
     assert forms.in_turn(given, chosen, 3) == found
+
+
+def test_a_single_fit_has_the_form_that_was_chosen():
+    given = [*PLAIN, WindowLevels()]
+    found = [forms.in_turn(given, chosen, 1) for chosen in range(4)]
+    assert found == [[NONE], [Absolute()], [Anchored()], [WindowLevels()]]
 
 
 KINDS = {
@@ -415,10 +427,10 @@ def test_outcomes_none_takes_the_form_that_is_clearly_cheapest_on_validation(
     x = torch.rand(40, 3, 1)
     model = tiny(newsvendor(), {"epochs": 1}, **told).fit(x, y)
     assert model.outcomes_ == cheapest
+    alone = cheapest == Absolute()
+    kinds = [cheapest if alone else form for form in (WindowLevels(), LocationScale())]
     members = model.model_.members
-    assert [KINDS[cheapest](m) for m in members[::2]] == [True, True]
-    beside = cheapest if cheapest == Absolute() else LocationScale()
-    assert KINDS[beside](members[1])
+    assert [KINDS[kinds[i % 2]](m) for i, m in enumerate(members)] == [True, True, True]
     assert len(model.history_) == 3
     model.save(tmp_path / "m")
     again = load(tmp_path / "m", newsvendor())

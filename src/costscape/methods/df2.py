@@ -62,15 +62,19 @@ from costscape.train import (
     fit_networks,
 )
 
-OWN_POINTS, OWN_ACTIONS = 100, 32  # where each x has outcomes of its own
+SHARED_POINTS = 500  # of outcomes that are the same for all x
+FIXED_POINTS = 400  # of location and scale: no x weighs them differently, so more must stand there
+OWN_POINTS = 100  # of the other forms whose outcomes x moves
+SHARED_ACTIONS, OWN_ACTIONS = 100, 32
 
 
 @dataclass
 class DF2(ScenarioMethod):
     """Attention over ``points`` outcomes; ``actions`` sampled at each step.
 
-    - ``points`` and ``actions`` None are 500 and 100 where all x share their outcomes, 100 and 32
-      where each has its own and a step costs batch x actions x points evaluations of f.
+    - ``points`` and ``actions`` None are 500 and 100 where all x share their outcomes; where each
+      has its own, a step costs batch x actions x points evaluations of f, and they are 400 and 32
+      of LocationScale(), 100 and 32 of the rest.
     - ``encoder``: a builder; by default an MLP for rows and an LSTM of 2 x 256 for sequences.
     - ``share_actions``: one draw of actions for the whole batch, not one for each pair. The
       objective stays unbiased, and with absolute outcomes a step is one matrix product.
@@ -154,12 +158,16 @@ class DF2(ScenarioMethod):
 
     def unsaid(self, train: Dataset) -> dict[str, Any]:
         found: dict[str, Any] = {}
+        forms = suitable(train) if self.outcomes is None else [self.outcomes]
+        if self.points is None:
+            found["points"] = [_usual_points(form) for form in forms]
         if self.outcomes is None:
-            forms = suitable(train)
             found["forms"] = [store.to_json(form) for form in forms]
             if self.members > 1:
-                last = in_turn(forms, len(forms) - 1, 2)
-                found["in turn"] = [store.to_json(form) for form in last]
+                found["in turn"] = [
+                    [store.to_json(form) for form in in_turn(forms, chosen, 2)]
+                    for chosen in range(len(forms))
+                ]
         if self.encoder is None:
             found["encoder"] = store.to_json(wide_by_shape(tuple(train.x.shape[1:])))
         if self.members > 1 and self.choose_epoch:
@@ -173,12 +181,14 @@ class DF2(ScenarioMethod):
         forms = suitable(train) if self.outcomes is None else [self.outcomes]
         fits: list[tuple[Network, History]] = []
         chosen = 0
+        firsts = [of_member(form, 0) for form in forms]
         if len(forms) > 1:
-            fits = self._fit_all(task, train, val, [(of_member(form, 0), 0) for form in forms])
+            fits = self._fit_all(task, train, val, [(form, 0) for form in firsts])
             chosen = clearly_best([decision_costs(task, m, val, self.solver) for m, _ in fits])
-            fits = [fits[chosen]]
         self.outcomes_ = forms[chosen]
         self.forms_ = in_turn(forms, chosen, self.members)
+        if fits:
+            fits = [fits[firsts.index(self.forms_[0])]]
         rest = list(zip(self.forms_, range(self.members), strict=True))[len(fits) :]
         fits += self._fit_all(task, train, val, rest)
         self.model_ = Members([model for model, _ in fits]).eval()
@@ -245,8 +255,7 @@ class DF2(ScenarioMethod):
         x, y = train.x, train.y
         units = Units(x, y, relative_to(form), self.standardise)
         encoder = (self.encoder or wide_by_shape(tuple(x.shape[1:])))()
-        shared = isinstance(form, Absolute)  # by all x
-        points = min(self.points or (500 if shared else OWN_POINTS), len(y))
+        points = min(self.points or _usual_points(form), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
         kind = inner(form)
         if isinstance(kind, LocationScale):
@@ -291,6 +300,12 @@ class DF2(ScenarioMethod):
         """The objective above on one batch, with freshly drawn actions."""
         rows = 1 if self.share_actions else whole(len(batch))
         g = learned(task, model, batch.x)
-        j = self.actions or (100 if g.shared and self.share_actions else OWN_ACTIONS)
+        j = self.actions or (SHARED_ACTIONS if g.shared and self.share_actions else OWN_ACTIONS)
         a = task.feasible.sample(rows * j, rng).unflatten(0, (rows, j))
         return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))
+
+
+def _usual_points(form: Outcomes) -> int:
+    if isinstance(form, Absolute):
+        return SHARED_POINTS
+    return FIXED_POINTS if isinstance(inner(form), LocationScale) else OWN_POINTS

@@ -60,15 +60,19 @@ def of_member(form: Outcomes, i: int) -> Outcomes:
 
 
 def in_turn(forms: list[Outcomes], chosen: int, members: int) -> list[Outcomes]:
-    """What form each member of a fit has: that which was chosen, and in turn another beside it.
+    """What form each member of a fit has: two forms in turn, or that which was chosen.
 
-    Forms that err in different places may decide better together than the best of them alone,
-    even where one is clearly worse. LocationScale(), the first, so stands beside anchored
-    outcomes, of window levels or not. Beside absolute ones it makes no clear difference.
+    Forms that err in different places decide better together than the best of them alone, and one
+    that is clearly worse on a validation part may be the best where the level has moved on. Where
+    window levels suit, they so stand beside LocationScale(), the first, whichever was chosen;
+    elsewhere LocationScale() stands beside anchored outcomes. Absolute ones stay alone: beside
+    them others made no clear difference. A single fit has what was chosen.
     """
-    moved = isinstance(inner(forms[chosen]), Anchored)
-    beside = forms[0] if moved and isinstance(forms[0], LocationScale) else forms[chosen]
-    return [of_member(beside if i % 2 else forms[chosen], i) for i in range(members)]
+    main = beside = forms[chosen]
+    if members > 1 and isinstance(forms[0], LocationScale) and not isinstance(main, Absolute):
+        main = next((form for form in forms if isinstance(form, WindowLevels)), main)
+        beside = forms[0] if isinstance(inner(main), Anchored) else main
+    return [of_member(beside if i % 2 else main, i) for i in range(members)]
 
 
 def relative_to(form: Outcomes) -> Level | Base | None:
