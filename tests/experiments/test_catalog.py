@@ -3,7 +3,17 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from costscape import DF2, Absolute, Base, Damped, Mixture, Training, evaluate
+from costscape import (
+    DF2,
+    Absolute,
+    Base,
+    Changes,
+    Damped,
+    Mixture,
+    Refined,
+    Training,
+    evaluate,
+)
 from costscape.checks import check_method, check_set
 from costscape.data import Splits, last_week
 from costscape.experiments import FAMILIES, METHODS, PROBLEMS, method_of
@@ -173,7 +183,9 @@ def test_the_papers_method_gets_the_papers_sizes(problems):
 def test_methods_with_levels_see_outcomes_relative_to_what_the_problem_says(problems):
     item, wave = problems["inventory"], problems["vaccine-wave"]
     assert method_of("two-stage-gmm1+levels")(item, 0).level is mean_level
-    assert method_of("dfl-pe+levels")(wave, 0).level == Base(Damped(last_week))
+    near = Damped(last_week, within=2.0)
+    assert method_of("dfl-pe+levels")(wave, 0).level == Base(near, seen=3.0)
+    assert wave.df2["outcomes"] == Changes(near, Refined(), seen=3.0)
     assert method_of("dfl-pe")(wave, 0).level is None
     with pytest.raises(
         ValueError, match=r"named 'constant\+levels': Constant has no setting level"
@@ -189,4 +201,4 @@ def test_on_the_vaccine_problems_a_forecast_of_changes_is_nearer_than_one_of_sha
         method = replace(method_of(name)(p, 0), training=BRIEF)
         method.fit(train.x, train.y, val=(val.x, val.y))
         errors.append(float((method.scenarios(val.x).values[:, 0] - val.y).square().mean()))
-    assert errors[0] < 0.8 * errors[1]
+    assert errors[0] < 0.9 * errors[1]

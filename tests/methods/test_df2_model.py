@@ -211,8 +211,8 @@ def test_without_standardising_the_network_sees_x_and_y_in_their_own_units(
 
 def test_points_and_actions_depend_on_the_form_where_none_are_asked_for(newsvendor, demand, tiny):
     x, y = demand(700)
-    shared, own = (500, 100), (100, 32)
-    forms = {Absolute(): shared, Anchored(epochs=1): own, LocationScale(): own}
+    shared, own, fixed = (500, 100), (100, 32), (400, 32)
+    forms = {Absolute(): shared, Anchored(epochs=1): own, LocationScale(): fixed}
     for form, (points, actions) in forms.items():
         task = newsvendor()
         draw, asked = task.feasible.sample, []
@@ -336,12 +336,26 @@ def test_one_row_is_never_clear():
 
 
 def suited(x_shape, y_shape, least_x=0.0, least_y=0.0):
-    x, y = torch.rand(4, *x_shape), torch.rand(4, *y_shape)
+    level = torch.arange(1.0, 41.0)  # from row to row, of both
+    x, y = (torch.einsum("n,n...->n...", level, torch.rand(40, *s)) for s in (x_shape, y_shape))
     x.flatten()[-1], y.flatten()[-1] = least_x, least_y
     return forms.suitable(Dataset(x, y))
 
 
 PLAIN = [LocationScale(), Absolute(), Anchored()]
+
+
+@pytest.mark.parametrize(
+    ("follows", "suits"), [(1.0, True), (0.6, True), (0.3, False), (0.0, False)]
+)
+def test_window_levels_suit_where_the_outcome_follows_them(follows, suits):
+    rng = torch.Generator().manual_seed(0)
+    level, other = torch.rand(2, 500, generator=rng) + 0.5
+    y = 40 * (follows * level + (1 - follows) * other)
+    found = forms.suitable(Dataset(level.reshape(-1, 1, 1).expand(-1, 6, -1), y[:, None]))
+    multiple = y / level
+    steadier = multiple.std() / multiple.mean() < y.std() / y.mean()
+    assert (WindowLevels() in found) == suits == bool(steadier)
 
 
 @pytest.mark.parametrize(
@@ -424,7 +438,7 @@ def test_outcomes_none_takes_the_form_that_is_clearly_cheapest_on_validation(
     monkeypatch.setattr(df2, "decision_costs", cost)
     _, y = demand(40)
     told = {"outcomes": None, "members": 3, "encoder": None, "points": 4}
-    x = torch.rand(40, 3, 1)
+    x = y.mean(1).reshape(40, 1, 1) * (1 + 0.1 * torch.rand(40, 3, 1))
     model = tiny(newsvendor(), {"epochs": 1}, **told).fit(x, y)
     assert model.outcomes_ == cheapest
     alone = cheapest == Absolute()

@@ -110,9 +110,53 @@ def test_a_damped_base_counts_by_the_slope_of_a_pooled_regression(slope, found):
     assert torch.allclose(units.undo(x, z[:, None])[:, 0], y)
 
 
+def test_what_is_far_from_the_mean_of_the_base_counts_as_the_limit():
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(400, 5, generator=rng, dtype=torch.float64)
+    b = last_two(x).numpy()
+    least, most = (b.mean(0) + sign * 1.5 * b.std(0) for sign in (-1, 1))
+    near = np.clip(b, least, most)
+    y = torch.tensor(0.7 * near + [3.0, -7.0])
+    units = Units(x, y, Base(Damped(last_two, within=1.5)))
+    assert float(units.damping) == pytest.approx(0.7, abs=1e-9)
+    z = torch.zeros(400, 2, dtype=torch.float64)
+    assert np.allclose(units.undo(x, z).numpy(), y.numpy())
+    far = x.clone()
+    far[:, -2:] += 100.0
+    assert np.allclose(units.undo(far, z).numpy(), 0.7 * most + [3.0, -7.0])
+    noisy = y + 0.1 * x[:, :2]
+    units = Units(x, noisy, Base(Damped(last_two, within=1.5)))
+    assert torch.allclose(units.undo(far, units.standard(far, noisy)), noisy)
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
+def test_a_limit_that_is_not_positive_is_refused(limit):
+    with pytest.raises(ValueError, match="Damped needs within to be a positive number"):
+        Damped(last_two, within=limit)
+    with pytest.raises(ValueError, match="Base needs seen to be a positive number"):
+        Base(last_two, seen=limit)
+
+
+def test_the_network_sees_x_within_the_limit_and_outcomes_follow_the_base_beyond_it():
+    rng = torch.Generator().manual_seed(0)
+    x = 5 + 2 * torch.randn(400, 5, generator=rng, dtype=torch.float64)
+    y = last_two(x) + 0.1 * x[:, :2]
+    exact = (x - x.mean(0)) / x.std(0, correction=0)
+    units = Units(x, y, Base(last_two, seen=1.5))
+    assert torch.allclose(units.inputs(x), exact.clamp(-1.5, 1.5))
+    assert torch.allclose(Units(x, y, Base(last_two)).inputs(x), exact)
+    far = x + 100
+    assert torch.allclose(units.inputs(far), torch.full_like(x, 1.5))
+    z = torch.zeros_like(y)
+    assert torch.allclose(units.undo(far, z) - units.undo(x, z), torch.full_like(y, 100.0))
+    raw = Units(x, y, Base(last_two, seen=1.5), standardise=False)
+    assert torch.equal(raw.inputs(far), far)
+
+
 def test_a_base_that_never_changes_counts_for_nothing():
     x, y = torch.ones(9, 3), torch.arange(18.0).reshape(9, 2)
-    assert float(Units(x, y, Base(Damped(last_two))).damping) == 0
+    for damped in (Damped(last_two), Damped(last_two, within=2.0)):
+        assert float(Units(x, y, Base(damped)).damping) == 0
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,9 @@ FIRST, STATE = np.datetime64("2020-04-01"), "2021-01-08"  # of the vaccine probl
 WEEK = np.timedelta64(7, "D")
 
 
+NEAR_LAST_WEEK = Damped(last_week, within=2.0)  # a holiday's week tells little about the next
+
+
 @dataclass(frozen=True)
 class Problem:
     """Data and a task, and what all methods share on it: the encoder and the training.
@@ -190,10 +193,10 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         network=network,
         solver=FrankWolfe(),
         score_every=5,
-        level=Base(Damped(last_week)),
+        level=Base(NEAR_LAST_WEEK, seen=3.0),
         # each x has epidemics of its own, 64 x 16 x 8 of them a step
         df2={
-            "outcomes": Changes(Damped(last_week), Refined()),
+            "outcomes": Changes(NEAR_LAST_WEEK, Refined(), seen=3.0),
             "points": 8,
             "actions": 16,
             "training": Training(lr=1e-4),

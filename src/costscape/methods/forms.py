@@ -10,12 +10,14 @@ from costscape.models import (
     Absolute,
     Anchored,
     Base,
+    ByLevel,
     Changes,
     Level,
     LocationScale,
     Outcomes,
     Plain,
     WindowLevels,
+    mean_level,
 )
 
 WIDEST = 1000  # numbers of x for a linear map from all of them
@@ -28,9 +30,18 @@ def suitable(data: Dataset) -> list[Outcomes]:
     forms: list[Outcomes] = [Absolute(), Anchored()]
     if x[0].numel() <= WIDEST and x[0].numel() * y[0].numel() <= LARGEST:
         forms.insert(0, LocationScale())
-    if x.ndim == 3 and x.shape[2] == 1 and y.ndim == 2 and x.min() >= 0 and y.min() >= 0:
-        forms.append(WindowLevels())  # past and future of one series, it seems
+    one_series = x.ndim == 3 and x.shape[2] == 1 and y.ndim == 2
+    if one_series and x.min() >= 0 and y.min() >= 0 and _follows_level(x, y):
+        forms.append(WindowLevels())
     return forms
+
+
+def _follows_level(x: Float[Tensor, "n T 1"], y: Float[Tensor, "n m"]) -> bool:
+    """Whether the mean of y varies less as a multiple of the window's level than as it is."""
+    level, mean = ByLevel(mean_level, x)(x), y.mean(1)
+    multiple = mean / level
+    spread, own = multiple.std(correction=0), mean.std(correction=0)
+    return bool(spread * mean.mean() < own * multiple.mean())
 
 
 def clearly_best(costs: list[Float[Tensor, "n"]]) -> int:
@@ -62,11 +73,11 @@ def of_member(form: Outcomes, i: int) -> Outcomes:
 def in_turn(forms: list[Outcomes], chosen: int, members: int) -> list[Outcomes]:
     """What form each member of a fit has: two forms in turn, or that which was chosen.
 
-    Forms that err in different places decide better together than the best of them alone, and one
-    that is clearly worse on a validation part may be the best where the level has moved on. Where
-    window levels suit, they so stand beside LocationScale(), the first, whichever was chosen;
-    elsewhere LocationScale() stands beside anchored outcomes. Absolute ones stay alone: beside
-    them others made no clear difference. A single fit has what was chosen.
+    Forms that err in different places may decide better together than the best of them alone, and
+    one that is clearly worse on a validation part may be the best where the level has moved on.
+    Where window levels suit, they so stand beside LocationScale(), the first, whichever was
+    chosen; elsewhere LocationScale() stands beside anchored outcomes. Absolute ones stay alone:
+    beside them others made no clear difference. A single fit has what was chosen.
     """
     main = beside = forms[chosen]
     if members > 1 and isinstance(forms[0], LocationScale) and not isinstance(main, Absolute):
@@ -78,5 +89,5 @@ def in_turn(forms: list[Outcomes], chosen: int, members: int) -> list[Outcomes]:
 def relative_to(form: Outcomes) -> Level | Base | None:
     """What outcomes of this form are seen relative to."""
     if isinstance(form, Changes):
-        return Base(form.base)
+        return Base(form.base, form.seen)
     return form.level if isinstance(form, WindowLevels) else None

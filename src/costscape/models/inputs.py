@@ -11,25 +11,43 @@ STILL = 1e-6  # of the size of the others: what counts as no change
 Level = Callable[[Tensor], Tensor]  # x (B, ...) -> a positive number for each x (B,)
 
 
+def _check_limit(owner: str, name: str, limit: float | None) -> None:
+    if limit is not None and not limit > 0:
+        raise ValueError(
+            f"{owner} needs {name} to be a positive number of standard deviations, or None for no "
+            f"limit, but got {limit}."
+        )
+
+
 @dataclass(frozen=True)
 class Damped:
     """A base that counts by a number between 0 and 1.
 
     It is the slope in the regression of y on ``of(x)`` over all training pairs and numbers of y,
-    each taken from its mean: what was far from the mean is expected to be nearer to it.
+    each taken from its mean: what was far from the mean is expected to be nearer to it. What was
+    further than ``within`` standard deviations, such as a holiday, counts as that far.
     """
 
     of: Callable[[Tensor], Tensor]
+    within: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_limit("Damped", "within", self.within)
 
 
 @dataclass(frozen=True)
 class Base:
     """Outcomes are seen as changes from ``of(x)``, which has the shape of y.
 
-    Something known beforehand and near y: what was last, or a forecast at hand.
+    Something known beforehand and near y: what was last, or a forecast at hand. With ``seen`` the
+    network sees x as if it were no further than so many standard deviations from its mean.
     """
 
     of: Callable[[Tensor], Tensor] | Damped
+    seen: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_limit("Base", "seen", self.seen)
 
     @property
     def damped(self) -> bool:
@@ -120,6 +138,10 @@ class Units(nn.Module):
     those of the training pairs given here.
     """
 
+    damping: Tensor
+    least: Tensor
+    most: Tensor
+
     def __init__(
         self,
         x: Float[Tensor, "n ..."],
@@ -136,10 +158,14 @@ class Units(nn.Module):
             x, y = x / _column(levels, x), y / _column(levels, y)
         if self.base is not None:
             b = _checked_base(self.base, x, y)
-            if self.base.damped:
-                self.register_buffer("damping", _slope(b, y))
-                self.damping: Tensor
+            if isinstance(self.base.of, Damped):
+                if (within := self.base.of.within) is not None:
+                    far = within * b.std(0, correction=0)
+                    self.register_buffer("least", b.mean(0) - far)
+                    self.register_buffer("most", b.mean(0) + far)
+                self.register_buffer("damping", _slope(self._limited(b), y))
             y = y - self._based(b)
+        self.seen = self.base.seen if self.base is not None and standardise else None
         self.x_scaler = Standardise(x if standardise else _unit(x))
         self.y_scaler = Labels(y if standardise else _unit(y))
 
@@ -158,7 +184,7 @@ class Units(nn.Module):
         if self.level is not None:
             x = x / _column(self.level(x), x)
         z: Tensor = self.x_scaler(x)
-        return z
+        return z if self.seen is None else z.clamp(-self.seen, self.seen)
 
     def standard(
         self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]
@@ -181,7 +207,12 @@ class Units(nn.Module):
 
     def _based(self, b: Tensor) -> Tensor:
         assert self.base is not None
-        return self.damping * b if self.base.damped else b
+        return self.damping * self._limited(b) if self.base.damped else b
+
+    def _limited(self, b: Tensor) -> Tensor:
+        assert self.base is not None
+        limited = isinstance(self.base.of, Damped) and self.base.of.within is not None
+        return b.clamp(self.least, self.most) if limited else b
 
     def spread(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Standard deviations z (B or 1, S, ...) of the network in the user's units."""

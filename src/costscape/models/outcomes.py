@@ -83,11 +83,14 @@ class Changes:
     """Outcomes are changes from ``base(x)``, of the shape of y: what was last, a forecast at hand.
 
     ``of`` says what form the changes have. Damped(base) counts by a number c that is fitted, a
-    plain base by 1.
+    plain base by 1. With ``seen`` the network sees x as if it were no further than so many
+    standard deviations from its mean (not with ``standardise=False``): where x leaves what was
+    seen in training, as in a holiday, a network knows nothing.
     """
 
     base: Callable[[Tensor], Tensor] | Damped
     of: "Plain" = field(default_factory=Anchored)
+    seen: float | None = None
 
 
 Plain = Absolute | Anchored | Refined | LocationScale
