@@ -72,6 +72,7 @@ VARIANTS = {
     "absolute, rate 3e-4": {"outcomes": Absolute(), "training": {"lr": 3e-4}},
     "absolute, 20 epochs": {"outcomes": Absolute(), "training": {"epochs": 20}},
     "window-levels, 200 points": {"outcomes": WindowLevels(), "points": 200},
+    "location-scale, 100 points": {"outcomes": LocationScale(), "points": 100},
     "location-scale, 8 actions": {"outcomes": LocationScale(lines=False), "actions": 8},
     "location-scale, fixed outcomes": {
         "outcomes": LocationScale(lines=False),
@@ -90,6 +91,9 @@ VARIANTS = {
     "changes, damped": {"outcomes": Changes(Damped(last_week))},
     "changes, refined": {"outcomes": Changes(last_week, Refined())},
     "changes, refined, damped": {"outcomes": Changes(Damped(last_week), Refined())},
+    "changes, refined, limited": {
+        "outcomes": Changes(Damped(last_week, within=2.0), Refined(), seen=3.0)
+    },
     "refined": {"outcomes": Refined()},
 }
 BESIDE = {  # members of both in turn, those of the first first
