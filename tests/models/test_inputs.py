@@ -102,10 +102,10 @@ def test_a_damped_base_counts_by_the_slope_of_a_pooled_regression(slope, found):
     units = Units(x, y, Base(Damped(last_two)))
     b = (last_two(x) - last_two(x).mean(0)).flatten()
     exact = np.polyfit(b.numpy(), (y - y.mean(0)).flatten().numpy(), 1)[0]
-    assert float(units.damping) == pytest.approx(np.clip(exact, 0, 1), abs=1e-9)
-    assert float(units.damping) == pytest.approx(found, abs=0.02)
+    assert float(units.base.damping) == pytest.approx(np.clip(exact, 0, 1), abs=1e-9)
+    assert float(units.base.damping) == pytest.approx(found, abs=0.02)
     z = units.standard(x, y)
-    left = (y - units.damping * last_two(x)).numpy()
+    left = (y - units.base.damping * last_two(x)).numpy()
     assert np.allclose(z.numpy(), (left - left.mean(0)) / left.std(0))
     assert torch.allclose(units.undo(x, z[:, None])[:, 0], y)
 
@@ -118,7 +118,7 @@ def test_what_is_far_from_the_mean_of_the_base_counts_as_the_limit():
     near = np.clip(b, least, most)
     y = torch.tensor(0.7 * near + [3.0, -7.0])
     units = Units(x, y, Base(Damped(last_two, within=1.5)))
-    assert float(units.damping) == pytest.approx(0.7, abs=1e-9)
+    assert float(units.base.damping) == pytest.approx(0.7, abs=1e-9)
     z = torch.zeros(400, 2, dtype=torch.float64)
     assert np.allclose(units.undo(x, z).numpy(), y.numpy())
     far = x.clone()
@@ -156,7 +156,7 @@ def test_the_network_sees_x_within_the_limit_and_outcomes_follow_the_base_beyond
 def test_a_base_that_never_changes_counts_for_nothing():
     x, y = torch.ones(9, 3), torch.arange(18.0).reshape(9, 2)
     for damped in (Damped(last_two), Damped(last_two, within=2.0)):
-        assert float(Units(x, y, Base(damped)).damping) == 0
+        assert float(Units(x, y, Base(damped)).base.damping) == 0
 
 
 @pytest.mark.parametrize(

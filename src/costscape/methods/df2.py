@@ -23,30 +23,22 @@ from costscape.methods.anchors import Draft, Network, as_if_certain, fit_anchors
 from costscape.methods.by_rows import learned
 from costscape.methods.folds import Fold, fold, together
 from costscape.methods.forms import (
-    WIDEST,
     clearly_best,
     in_turn,
     inner,
     of_member,
-    relative_to,
     suitable,
 )
+from costscape.methods.networks import network_of, usual_points
 from costscape.methods.scoring import decision_costs, validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.methods.targets import Costs, Slopes, Target
 from costscape.models import (
     Absolute,
-    Anchored,
-    AnchoredValues,
-    Attention,
     Builder,
-    LocationScale,
-    LocationScaleNetwork,
     Members,
     Outcomes,
     Refined,
-    Units,
-    Values,
     wide_by_shape,
 )
 from costscape.solvers import Solver
@@ -62,10 +54,7 @@ from costscape.train import (
     fit_networks,
 )
 
-SHARED_POINTS = 500  # of outcomes that are the same for all x
-FIXED_POINTS = 400  # of location and scale: no x weighs them differently, so more must stand there
-OWN_POINTS = 100  # of the other forms whose outcomes x moves
-SHARED_ACTIONS, OWN_ACTIONS = 100, 32
+SHARED_ACTIONS, OWN_ACTIONS = 100, 32  # where all x share their outcomes, and where not
 
 
 @dataclass
@@ -159,7 +148,7 @@ class DF2(ScenarioMethod):
         found: dict[str, Any] = {}
         forms = suitable(train) if self.outcomes is None else [self.outcomes]
         if self.points is None:
-            found["points"] = [_usual_points(form) for form in forms]
+            found["points"] = [usual_points(form) for form in forms]
         if self.outcomes is None:
             found["forms"] = [store.to_json(form) for form in forms]
             if self.members > 1:
@@ -250,29 +239,8 @@ class DF2(ScenarioMethod):
         return Draft(model, part.rows[start], form, fit, sure)
 
     def _network(self, train: Dataset, form: Outcomes) -> tuple[Network, Tensor]:
-        """A fresh network, and the training rows whose labels its outcomes start from."""
-        x, y = train.x, train.y
-        units = Units(x, y, relative_to(form), self.standardise)
-        encoder = (self.encoder or wide_by_shape(tuple(x.shape[1:])))()
-        points = min(self.points or _usual_points(form), len(y))
-        start = torch.randperm(len(y))[:points].to(y.device)
-        kind = inner(form)
-        if isinstance(kind, LocationScale):
-            if x[0].numel() > WIDEST:
-                raise ValueError(
-                    f"LocationScale needs x of at most {WIDEST} numbers for its linear map, but "
-                    f"got {x[0].numel()}. Take Anchored(), whose location is the encoder's."
-                )
-            learn = self.learn_values, bool(kind.lines)
-            return LocationScaleNetwork(encoder, units, x, y, start, *learn), start
-        labels = units.standard(x[start], y[start])
-        values: Values | AnchoredValues
-        if isinstance(kind, Anchored | Refined):
-            width = int(encoder.out_features)  # type: ignore[arg-type]
-            values = AnchoredValues(labels, width, self.learn_values)
-        else:
-            values = Values(labels, self.learn_values)
-        return Attention(encoder, values, points, units), start
+        encoder = self.encoder or wide_by_shape(tuple(train.x.shape[1:]))
+        return network_of(form, train, encoder, self.points, self.learn_values, self.standardise)
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Members)
@@ -302,9 +270,3 @@ class DF2(ScenarioMethod):
         j = self.actions or (SHARED_ACTIONS if g.shared and self.share_actions else OWN_ACTIONS)
         a = task.feasible.sample(rows * j, rng).unflatten(0, (rows, j))
         return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))
-
-
-def _usual_points(form: Outcomes) -> int:
-    if isinstance(form, Absolute):
-        return SHARED_POINTS
-    return FIXED_POINTS if isinstance(inner(form), LocationScale) else OWN_POINTS

@@ -16,7 +16,7 @@ from torch import Generator, Tensor
 from costscape.data import Dataset
 from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.models import Builder, Forecast, MixtureForecast, Point
-from costscape.models.inputs import Base, Level
+from costscape.models.relative import Base, Level
 from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Implicit, Layer, Solver

@@ -28,7 +28,7 @@ from costscape.methods.local_losses import LocalLoss, LossNetwork
 from costscape.methods.lodl import Fitted, LocalLossMethod, around_best, first_moves
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
-from costscape.models.inputs import Base, Level
+from costscape.models.relative import Base, Level
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import Training, fit_network

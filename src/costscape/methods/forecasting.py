@@ -13,7 +13,7 @@ from costscape.methods.scoring import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point, PointForecast
-from costscape.models.inputs import Base, Level
+from costscape.models.relative import Base, Level
 from costscape.scenarios import ExpectedCost
 from costscape.tasks import Task
 from costscape.train import (

@@ -24,7 +24,7 @@ from costscape.methods.rounds import PointRounds, Stateful
 from costscape.methods.scoring import hindsight_actions
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
-from costscape.models.inputs import Base, Level
+from costscape.models.relative import Base, Level
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import History, Training, fit_network

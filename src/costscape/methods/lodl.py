@@ -27,7 +27,7 @@ from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.methods.local_losses import LocalLoss, LossNetwork, fit_losses
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, MixtureForecast, Point
-from costscape.models.inputs import Base, Level
+from costscape.models.relative import Base, Level
 from costscape.solvers import Solver, choose
 from costscape.tasks import Task
 from costscape.train import History, Training, copy_of

@@ -32,7 +32,7 @@ from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.methods.scoring import hindsight_actions, sampled_costs
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast
-from costscape.models.inputs import Base, Level
+from costscape.models.relative import Base, Level
 from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite

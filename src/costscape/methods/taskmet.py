@@ -25,7 +25,7 @@ from costscape.methods.forecasting import Network
 from costscape.methods.rounds import PointRounds, Stateful
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
-from costscape.models.inputs import Base, Level
+from costscape.models.relative import Base, Level
 from costscape.refusal import Refusal
 from costscape.solvers import Implicit, Solver
 from costscape.tasks import Task

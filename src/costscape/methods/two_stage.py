@@ -11,7 +11,7 @@ from costscape.data import Dataset
 from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture
-from costscape.models.inputs import Base, Level
+from costscape.models.relative import Base, Level
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import History, Training

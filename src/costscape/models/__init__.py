@@ -11,7 +11,7 @@ from costscape.models.forecasts import (
     Point,
     PointForecast,
 )
-from costscape.models.inputs import Base, ByLevel, Damped, Level, Standardise, Units, mean_level
+from costscape.models.inputs import Standardise, Units
 from costscape.models.location_scale import LocationScaleNetwork
 from costscape.models.members import Members
 from costscape.models.outcomes import (
@@ -26,6 +26,7 @@ from costscape.models.outcomes import (
     Values,
     WindowLevels,
 )
+from costscape.models.relative import Base, ByLevel, Damped, Level, mean_level
 
 __all__ = [
     "DCRNN",

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.models.inputs import Damped, Level, mean_level
+from costscape.models.relative import Damped, Level, mean_level
 
 
 @dataclass(frozen=True)
