@@ -26,16 +26,17 @@ def home():
 def dies(run, folder=FOLDER):
     """The run of seed 1 kills its worker the first time, that of seed 2 always.
 
-    That of seed 0 holds its node until another one has begun, however slow that is to start.
+    That of seed 0 holds its node until one that will live has begun on another, however slow that
+    is to start.
     """
-    (folder / f"at-{home()}").touch()
-    end = time.monotonic() + 90
-    while run.seed == 0 and len(list(folder.glob("at-*"))) < 2 and time.monotonic() < end:
-        time.sleep(0.1)
     if run.seed == 2 or (run.seed == 1 and not (folder / "died").exists()):
         if run.seed == 1:
             (folder / "died").touch()
         os._exit(1)
+    (folder / f"at-{home()}").touch()
+    end = time.monotonic() + 90
+    while run.seed == 0 and len(list(folder.glob("at-*"))) < 2 and time.monotonic() < end:
+        time.sleep(0.1)
     return blank(run) | {"device": home()}
 
 
