@@ -194,11 +194,11 @@ def test_methods_with_levels_see_outcomes_relative_to_what_the_problem_says(prob
 
 
 def test_on_the_vaccine_problems_a_forecast_of_changes_is_nearer_than_one_of_shares(problems):
-    p = cut(problems["vaccine"])
+    p = problems["vaccine"]  # all of it: what is far is told by the spread over its seasons
     train, val = p.data.train, p.data.val
     errors = []
     for name in ("two-stage-pe+levels", "two-stage-pe"):
         method = replace(method_of(name)(p, 0), training=BRIEF)
         method.fit(train.x, train.y, val=(val.x, val.y))
         errors.append(float((method.scenarios(val.x).values[:, 0] - val.y).square().mean()))
-    assert errors[0] < 0.9 * errors[1]
+    assert errors[0] < 0.8 * errors[1]

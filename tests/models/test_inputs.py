@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from costscape.models import Base, ByLevel, Damped, Standardise, Units, mean_level
+from costscape.models import Base, ByLevel, Changes, Damped, Standardise, Units, mean_level
 
 
 def test_rows_are_standardised_feature_by_feature_as_numpy_does():
@@ -135,6 +135,8 @@ def test_a_limit_that_is_not_positive_is_refused(limit):
         Damped(last_two, within=limit)
     with pytest.raises(ValueError, match="Base needs seen to be a positive number"):
         Base(last_two, seen=limit)
+    with pytest.raises(ValueError, match="Changes needs seen to be a positive number"):
+        Changes(last_two, seen=limit)
 
 
 def test_the_network_sees_x_within_the_limit_and_outcomes_follow_the_base_beyond_it():

@@ -57,9 +57,8 @@ from costscape.train import Training
 
 FIRST, STATE = np.datetime64("2020-04-01"), "2021-01-08"  # of the vaccine problems
 WEEK = np.timedelta64(7, "D")
-
-
-NEAR_LAST_WEEK = Damped(last_week, within=2.0)  # a holiday's week tells little about the next
+# a holiday's week tells little about the next, in standard deviations of the base and of x
+NEAR_LAST_WEEK, SEEN = Damped(last_week, within=2.0), 3.0
 
 
 @dataclass(frozen=True)
@@ -193,10 +192,10 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         network=network,
         solver=FrankWolfe(),
         score_every=5,
-        level=Base(NEAR_LAST_WEEK, seen=3.0),
+        level=Base(NEAR_LAST_WEEK, SEEN),
         # each x has epidemics of its own, 64 x 16 x 8 of them a step
         df2={
-            "outcomes": Changes(NEAR_LAST_WEEK, Refined(), seen=3.0),
+            "outcomes": Changes(NEAR_LAST_WEEK, Refined(), SEEN),
             "points": 8,
             "actions": 16,
             "training": Training(lr=1e-4),

@@ -70,8 +70,8 @@ class DF2(ScenarioMethod):
     - ``learn_values``: False keeps the outcomes at their start.
     - ``outcomes``: LocationScale(), Absolute(), Anchored() or WindowLevels(); None fits all that
       suit x and y, in this order, and takes a later one where its decisions cost less on the
-      validation part by two standard errors or more. Members are then of two forms in turn, see
-      ``forms.in_turn``. Refined() and Changes(base) are never tried unasked.
+      validation part by two standard errors or more. Members may then be of two forms in turn
+      (``forms.in_turn``). Refined() and Changes(base) are never tried unasked.
     - ``target``: Slopes() of the cost, or Costs() themselves as in the paper.
     - ``ema``: decay of the moving average of the weights, or None.
     - ``members``: how many fits, from different seeds, are averaged. Where epochs are chosen,

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.models.relative import Damped, Level, mean_level
+from costscape.models.relative import Damped, Level, check_limit, mean_level
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,9 @@ class Changes:
     base: Callable[[Tensor], Tensor] | Damped
     of: "Plain" = field(default_factory=Anchored)
     seen: float | None = None
+
+    def __post_init__(self) -> None:
+        check_limit("Changes", "seen", self.seen)
 
 
 Plain = Absolute | Anchored | Refined | LocationScale

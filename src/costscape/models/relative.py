@@ -23,7 +23,7 @@ class Damped:
     within: float | None = None
 
     def __post_init__(self) -> None:
-        _check_limit("Damped", "within", self.within)
+        check_limit("Damped", "within", self.within)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Base:
     seen: float | None = None
 
     def __post_init__(self) -> None:
-        _check_limit("Base", "seen", self.seen)
+        check_limit("Base", "seen", self.seen)
 
     @property
     def damped(self) -> bool:
@@ -106,7 +106,7 @@ class ByBase(nn.Module):
         return b.clamp(self.least, self.most) if self.limited else b
 
 
-def _check_limit(owner: str, name: str, limit: float | None) -> None:
+def check_limit(owner: str, name: str, limit: float | None) -> None:
     if limit is not None and not limit > 0:
         raise ValueError(
             f"{owner} needs {name} to be a positive number of standard deviations, or None for no "
