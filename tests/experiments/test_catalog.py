@@ -201,4 +201,5 @@ def test_on_the_vaccine_problems_a_forecast_of_changes_is_nearer_than_one_of_sha
         method = replace(method_of(name)(p, 0), training=BRIEF)
         method.fit(train.x, train.y, val=(val.x, val.y))
         errors.append(float((method.scenarios(val.x).values[:, 0] - val.y).square().mean()))
-    assert errors[0] < 0.8 * errors[1]
+    # weeks that a gravity model made up depend little on the week before
+    assert errors[0] < (0.9 if p.source.startswith("GENERATED") else 0.5) * errors[1]
