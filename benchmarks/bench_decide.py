@@ -127,6 +127,7 @@ def one_instance(calls=200):
             points=500,
             outcomes=Absolute(),
             members=members,
+            refit=False,
             training=Training(epochs=1, progress=False, device="cpu"),
         ).fit(x, y)
         with torch.no_grad():

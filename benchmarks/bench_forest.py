@@ -75,7 +75,8 @@ def results():
     theirs = middle(plainly, 1) / SOME * DECIDED
     ours = middle(partial(method.decide, new), 3)
     training = Training(epochs=1, progress=False, device="cpu")
-    net = DF2(task, points=500, outcomes=Absolute(), members=1, training=training)
+    settings = {"points": 500, "outcomes": Absolute(), "members": 1, "refit": False}
+    net = DF2(task, training=training, **settings)
     net.fit(train.x, train.y, val=val)
     by_df2 = middle(partial(net.decide, new), 3)
     g = method.surface(few)

@@ -169,7 +169,7 @@ def row_of(
 
 def fitted(p, variant, seed, device, quick, encoder, members, train, chosen):
     """DF2 with one thing changed, fitted to the training part."""
-    settings = {**p.df2, "members": members, **VARIANTS[variant]}
+    settings = {**p.df2, "members": members, "refit": False, **VARIANTS[variant]}
     told = settings.pop("training", {})
     told = told if isinstance(told, dict) else {"lr": told.lr, "epochs": told.epochs}
     training = Training(progress=False, device=device, score_every=p.score_every, **told)

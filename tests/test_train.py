@@ -48,6 +48,7 @@ def noisy_loss(model):
 
 def fit(model, data=None, *, seed=0, score=None, loss=None, start=False, **training):
     given = {"ema": training.pop("ema", 0.9), "recipe": training.pop("recipe", "")}
+    given["until"] = training.pop("until", None)
     training = Training(**{"epochs": 6, "batch_size": 4, **QUIET, **training})
     loss = loss or noisy_loss(model)
     data = data or rows()
@@ -221,6 +222,18 @@ def test_a_fit_stops_after_patience_epochs_without_a_better_score():
     history = fit(model, loss=model.falling, score=score, ema=None, smooth=1, patience=2)
     assert history.scores == [3, 2, 5, 5]
     assert model.w.item() == weights[1][0].item()
+
+
+@pytest.mark.parametrize("until", [0, 1, 4, 6, 9])
+def test_a_fit_that_ends_sooner_is_the_beginning_of_the_longer_one(until):
+    whole, cut = net(), net()
+    score, weights = scripted([6, 5, 4, 3, 2, 1, 0])
+    fit(
+        whole, score=score, start=True
+    )  # reads the moving average as it comes and after each epoch
+    history = fit(cut, until=until)
+    assert len(history.losses) == min(until, 6)
+    assert all(map(torch.equal, cut.parameters(), weights[min(until, 6)]))
 
 
 @pytest.mark.parametrize("patience", [1, 2, 3])

@@ -91,18 +91,20 @@ def fit_network(
     title: str = "fit",
     recipe: str = "",
     start: bool = False,
+    until: int | None = None,
 ) -> History:
     """Minimise ``loss`` over ``data``; leave the model at its best epoch, or at the last.
 
     ``score(model)``, less is better, is read after every epoch; without it the last epoch is
     kept. With ``ema`` the score and the answer are those of the moving average of the weights.
     With ``start`` the model is scored as it comes, too, and left so where no epoch is better;
-    ``recipe`` says in words what is fitted, so that a checkpoint of another fit is refused.
+    ``until`` ends the fit after so many epochs, while the rate falls as if it went on; ``recipe``
+    says in words what is fitted, so that a checkpoint of another fit is refused.
 
     Under torchrun each process computes the loss on its rows of every batch, and all take the
     same steps. The first one's score counts, and it alone writes the checkpoint.
     """
-    fit = Fit(model, loss, seed, score, ema, title, recipe, start=start)
+    fit = Fit(model, loss, seed, score, ema, title, recipe, start=start, until=until)
     return _in_step([fit], data, training)[0]
 
 
@@ -141,6 +143,7 @@ def fit_networks(
             title=fit.title,
             recipe=fit.recipe,
             start=fit.start,
+            until=fit.until,
         )
         for fit in fits
     ]
@@ -179,7 +182,7 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
             for run in runs:
                 run.begin()
         for epoch in range(first, epochs):
-            going = [run for run in runs if not _waited_enough(run, epoch, training)]
+            going = [run for run in runs if not _is_over(run, epoch, training)]
             if not going:
                 break
             if not leads:
@@ -225,7 +228,9 @@ def _close(run: Underway, epoch: int, loss: float, training: Training) -> None:
         run.keep()
 
 
-def _waited_enough(run: Underway, epoch: int, training: Training) -> bool:
+def _is_over(run: Underway, epoch: int, training: Training) -> bool:
+    if run.fit.until is not None and epoch >= run.fit.until:
+        return True
     ready = min(training.smooth, training.epochs) - 1  # no epoch before it can be kept
     waited = epoch - max(run.history.best_epoch, ready)
     return run.fit.score is not None and waited > training.patience

@@ -332,6 +332,22 @@ def test_a_broken_and_resumed_fit_of_df2_ends_bit_equal_to_an_unbroken_one(
     assert torch.equal(whole.decide(x), resumed.decide(x))
 
 
+# once more 8 steps of the anchor and 4 an epoch, now with all 60 rows
+@pytest.mark.parametrize("steps", [15, 18, 23, 25])
+def test_a_single_fit_goes_on_where_it_was_broken_while_made_again(fit_with, tmp_path, steps):
+    whole = fit_with(members=1)
+    with pytest.raises(RuntimeError, match="blown"):
+        fit_with(tmp_path / "fit", steps, members=1)
+    resumed = fit_with(tmp_path / "fit", members=1)
+    assert resumed.history_ == whole.history_
+    a, b = whole.model_.state_dict(), resumed.model_.state_dict()
+    assert all(torch.equal(a[k], b[k]) for k in a)
+    kept = {f"fit.anchored-0{again}{part}" for again in ("", "-again") for part in ("", ".anchor")}
+    assert {p.name for p in tmp_path.iterdir()} == kept
+    again = fit_with(tmp_path / "fit", blow_after=0, members=1).model_.state_dict()
+    assert all(torch.equal(a[k], again[k]) for k in a)
+
+
 def test_a_finished_fit_is_taken_from_its_files_one_for_each_network(fit_with, tmp_path):
     whole = fit_with(tmp_path / "fit")
     names = {f"fit.anchored-{i}{part}" for i in (0, 1) for part in ("", ".anchor")}

@@ -103,12 +103,12 @@ def test_anchored_outcomes_start_as_residuals_of_a_fitted_location(
 
     def anchor_only(*args, title, **settings):
         titles.append(title)
-        return real(*args, title=title, **settings) if title == "DF2 anchor" else df2.History()
+        return real(*args, title=title, **settings) if title == "DF2 anchor" else train.History()
 
     monkeypatch.setattr(df2, "fit_network", anchor_only)
     x, y = demand(200)
-    form = Anchored(epochs=30)
-    model = tiny(newsvendor(), {"lr": 0.01}, outcomes=form, points=50).fit(x, y, val=(x, y))
+    settings = {"outcomes": Anchored(epochs=30), "points": 50, "refit": False}
+    model = tiny(newsvendor(), {"lr": 0.01}, **settings).fit(x, y, val=(x, y))
     assert titles == ["DF2 anchor", "DF2 anchored-0"]
     net = model.model_.members[0]
     # at the row an outcome was taken from, m(x) + residual is that row's label
@@ -140,8 +140,8 @@ def test_a_refined_forecast_is_chosen_by_its_decisions_and_then_may_stay(
     monkeypatch.setattr(df2, "fit_network", noted)
     x, y = demand(200)
     task = newsvendor(upper=4.0)
-    model = tiny(task, {"lr": 0.01, "epochs": 3}, outcomes=Refined(20), points=50, ema=0.9)
-    model.fit(x, y, val=(x, y))
+    settings = {"outcomes": Refined(20), "points": 50, "ema": 0.9, "refit": False}
+    model = tiny(task, {"lr": 0.01, "epochs": 3}, **settings).fit(x, y, val=(x, y))
     assert told == {"DF2 anchor": (True, False, 0.9), "DF2 refined-0": (True, True, 0.9)}
     # as it came it decides as the history says, if it stayed
     stayed = model.history_[0].best_epoch == -1
@@ -225,8 +225,9 @@ def test_points_and_actions_depend_on_the_form_where_none_are_asked_for(newsvend
 
 def test_there_are_no_more_points_than_training_rows(newsvendor, demand, tiny):
     x, y = demand(20)
-    model = tiny(newsvendor(), outcomes=Absolute(), points=100).fit(x, y)
-    assert model.scenarios(x).weights.shape == (20, 16)
+    for refit, rows in ((False, 16), (True, 20)):
+        model = tiny(newsvendor(), outcomes=Absolute(), points=100, refit=refit).fit(x, y)
+        assert model.scenarios(x).weights.shape == (20, rows)
 
 
 def test_as_in_paper_is_the_papers_setting(newsvendor):
@@ -246,6 +247,7 @@ def test_as_in_paper_is_the_papers_setting(newsvendor):
         "solver": "auto",
         "training": Training(epochs=7, lr=0.5, decay=False),
         "choose_epoch": False,
+        "refit": None,
         "seed": 0,
     }
     plain = Training(epochs=50, lr=1e-3, decay=False)
@@ -269,6 +271,7 @@ def test_the_defaults_are_those_documented(newsvendor):
         "solver": "auto",
         "training": Training(),
         "choose_epoch": True,
+        "refit": None,
         "seed": 0,
     }
     assert Training().decay
@@ -283,7 +286,7 @@ def test_the_rate_is_the_papers_unless_one_is_given(
     monkeypatch.setattr(torch.optim, "Adam", lambda p, lr, **rest: rates.append(lr) or real(p, lr))
     x, y = demand(20)
     tiny(newsvendor(), {"epochs": 1, **told}, outcomes=Anchored(epochs=1)).fit(x, y)
-    assert rates == [rate, rate]
+    assert rates == [rate] * 4  # of the anchor and the fit, and of both again
     assert train.RATE == 1e-3
 
 
@@ -301,7 +304,7 @@ def test_as_in_paper_keeps_the_last_epoch(newsvendor, demand):
 def test_members_are_the_union_of_fits_from_different_seeds(newsvendor, demand, tiny):
     x, y = demand()
     both = tiny(newsvendor(), outcomes=Absolute(), members=2).fit(x, y)
-    one = tiny(newsvendor(), outcomes=Absolute(), members=1).fit(x, y)
+    one = tiny(newsvendor(), outcomes=Absolute(), members=1, refit=False).fit(x, y)
     a, b = (member(x) for member in both.model_.members)
     s = both.scenarios(x)
     assert torch.equal(a.weights, one.scenarios(x).weights)

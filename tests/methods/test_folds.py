@@ -1,12 +1,13 @@
-"""Members hold out stretches in turn, and learn from all else."""
+"""Members hold out stretches in turn, and learn from all else; a single fit is made again."""
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costscape import Absolute
+from costscape import Absolute, Anchored, LocationScale, Refined, WindowLevels
 from costscape.data import Dataset
+from costscape.methods import df2
 from costscape.methods.folds import fold, together
 
 
@@ -87,3 +88,84 @@ def test_without_a_choice_of_epoch_nobody_learns_from_the_validation_part(
     )
     assert not changed(a, b, 0)
     assert not changed(a, b, 1)
+
+
+# ---- a single fit, made once more to all pairs
+
+
+FORMS = [Absolute(), LocationScale(), Anchored(epochs=3), WindowLevels(Absolute())]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: type(form).__name__)
+def test_a_single_fit_is_that_to_all_pairs_for_as_many_epochs_as_were_best(
+    newsvendor, demand, tiny, form
+):
+    x, y = demand(100)
+    told = {"epochs": 8, "smooth": 1, "decay": False}
+    once = tiny(newsvendor(), told, outcomes=form, refit=False).fit(1 + x, y)
+    twice = tiny(newsvendor(), told, outcomes=form).fit(1 + x, y)
+    assert twice.history_ == once.history_  # of the fit that chose
+    assert changed(once, twice, 0)
+    best = once.history_[0].best_epoch + 1
+    whole = tiny(newsvendor(), {**told, "epochs": best}, outcomes=form, choose_epoch=False)
+    assert not changed(twice, whole.fit(1 + x, y, val=(1 + x, y)), 0)
+
+
+def test_the_rate_falls_in_the_second_fit_as_in_the_first(newsvendor, demand, tiny):
+    x, y = demand(100)
+    told = {"epochs": 8, "smooth": 8}  # all epochs are best
+    twice = tiny(newsvendor(), told, outcomes=Absolute()).fit(x, y)
+    whole = tiny(newsvendor(), told, outcomes=Absolute(), choose_epoch=False)
+    assert not changed(twice, whole.fit(x, y, val=(x, y)), 0)
+
+
+@pytest.mark.parametrize("refit", [None, False, True])
+@pytest.mark.parametrize("choose", [True, False])
+@pytest.mark.parametrize("members", [1, 2])
+def test_who_learns_from_the_latest_pairs(newsvendor, demand, tiny, members, choose, refit):
+    x, y = demand(100)
+    later = y.clone()
+    later[80:] += 1.0
+    told = {"epochs": 2, "smooth": 2}
+    settings = {"members": members, "choose_epoch": choose, "refit": refit}
+    a, b = (
+        tiny(newsvendor(), told, outcomes=Absolute(), **settings).fit(x, z) for z in (y, later)
+    )
+    again = choose and members == 1 if refit is None else refit
+    assert [changed(a, b, i) for i in range(members)] == [again, again or choose][:members]
+
+
+def test_every_member_can_be_made_again(newsvendor, demand, tiny):
+    x, y = demand(100)
+    told = {"epochs": 4, "smooth": 1}
+    a = tiny(newsvendor(), told, outcomes=Absolute(), members=2, refit=True).fit(x, y)
+    b = tiny(newsvendor(), told, outcomes=Absolute(), members=2).fit(x, y)
+    assert a.history_ == b.history_
+    assert all(changed(a, b, i) for i in range(2))
+    seeds = [tiny(newsvendor(), told, outcomes=Absolute(), seed=s).fit(x, y) for s in (0, 1000)]
+    assert not changed(a, seeds[0], 0)
+
+
+@pytest.mark.parametrize("stayed", [True, False])
+def test_a_forecast_is_made_again_for_as_long_as_it_was_best_and_may_stay(
+    newsvendor, demand, tiny, monkeypatch, stayed
+):
+    real, calls = df2.fit_network, []
+
+    def noted(*args, title, score, until, **settings):
+        history = real(*args, title=title, score=score, until=until, **settings)
+        if title == "DF2 refined-0":
+            history.best_epoch = -1 if stayed else 1
+        calls.append((title, score is not None, until, history.best_epoch + 1))
+        return history
+
+    monkeypatch.setattr(df2, "fit_network", noted)
+    x, y = demand(100)
+    told = {"epochs": 3, "smooth": 2}
+    model = tiny(newsvendor(), told, outcomes=Refined(6), points=50).fit(x, y)
+    (*_, anchored), (*_, refined), anchor, last = calls
+    assert anchor == ("DF2 anchor", False, anchored, anchored)
+    assert last == ("DF2 refined-0-again", False, refined, refined)
+    # as it came, m(x) + an outcome is the label of the row the outcome was taken from
+    off = (model.model_(x).values - y[:, None]).abs()[..., 0].amin(0)
+    assert bool(off.max() < 1e-5) == stayed

@@ -42,7 +42,8 @@ class Fit:
 
     ``name`` tells its checkpoint from those of the networks it is fitted with; ``rows`` are those
     of the data that it learns from, None for all. With ``start`` the network is also scored as it
-    comes, and kept so where no epoch is better.
+    comes, and kept so where no epoch is better. ``until`` ends it after so many epochs of a longer
+    schedule.
     """
 
     model: nn.Module
@@ -55,6 +56,7 @@ class Fit:
     name: str = ""
     rows: Tensor | None = None
     start: bool = False
+    until: int | None = None
 
     def count(self, data: Dataset) -> int:
         """How many pairs it learns from."""

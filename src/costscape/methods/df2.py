@@ -19,7 +19,7 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
-from costscape.methods.anchors import Draft, Network, as_if_certain, fit_anchors
+from costscape.methods.anchors import Draft, Fitted, Network, as_if_certain, carry_out
 from costscape.methods.by_rows import learned
 from costscape.methods.folds import Fold, fold, together
 from costscape.methods.forms import (
@@ -46,12 +46,10 @@ from costscape.tasks import Task
 from costscape.train import RATE as PAPER_RATE
 from costscape.train import (
     Fit,
-    History,
     Score,
     Training,
     check_ema,
     fit_network,
-    fit_networks,
 )
 
 SHARED_ACTIONS, OWN_ACTIONS = 100, 32  # where all x share their outcomes, and where not
@@ -76,7 +74,10 @@ class DF2(ScenarioMethod):
     - ``ema``: decay of the moving average of the weights, or None.
     - ``members``: how many fits, from different seeds, are averaged. Where epochs are chosen,
       those after the first hold out other stretches than the validation part, of its length, and
-      learn from it (``folds``): it is new to a single fit only.
+      learn from it (``folds``).
+    - ``refit``: fit once more to all pairs, validation part included, for as many epochs as were
+      best. None does so for a single fit where epochs are chosen: it would know nothing of the
+      latest pairs, which the members of several learn from in turn.
     - ``standardise``: False lets the network see x and y in their own units.
     - ``choose_epoch``: False keeps the last epoch.
     """
@@ -95,6 +96,7 @@ class DF2(ScenarioMethod):
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)
     choose_epoch: bool = True
+    refit: bool | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -160,31 +162,38 @@ class DF2(ScenarioMethod):
             found["encoder"] = store.to_json(wide_by_shape(tuple(train.x.shape[1:])))
         if self.members > 1 and self.choose_epoch:
             found["folds"] = "rotated"
+        if self.refit is None and self._refits():
+            found["refit"] = True
         return found
+
+    def _refits(self) -> bool:
+        return self.members == 1 and self.choose_epoch if self.refit is None else self.refit
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         device = self.training.where()
         task = self._move_task(device)
         train, val = (part.to(device, part.x.dtype) for part in (train, val))
         forms = suitable(train) if self.outcomes is None else [self.outcomes]
-        fits: list[tuple[Network, History]] = []
+        fits: list[Fitted] = []
         chosen = 0
         firsts = [of_member(form, 0) for form in forms]
         if len(forms) > 1:
             fits = self._fit_all(task, train, val, [(form, 0) for form in firsts])
-            chosen = clearly_best([decision_costs(task, m, val, self.solver) for m, _ in fits])
+            chosen = clearly_best([decision_costs(task, f.model, val, self.solver) for f in fits])
         self.outcomes_ = forms[chosen]
         self.forms_ = in_turn(forms, chosen, self.members)
         if fits:
             fits = [fits[firsts.index(self.forms_[0])]]
-        rest = list(zip(self.forms_, range(self.members), strict=True))[len(fits) :]
-        fits += self._fit_all(task, train, val, rest)
-        self.model_ = Members([model for model, _ in fits]).eval()
-        self.history_ = [history for _, history in fits]
+        plan = list(zip(self.forms_, range(self.members), strict=True))
+        fits += self._fit_all(task, train, val, plan[len(fits) :])
+        self.history_ = [fit.history for fit in fits]
+        if self._refits():
+            fits = self._fit_again(task, train, val, plan, fits)
+        self.model_ = Members([fit.model for fit in fits]).eval()
 
     def _fit_all(
         self, task: Task, train: Dataset, val: Dataset, plan: list[tuple[Outcomes, int]]
-    ) -> list[tuple[Network, History]]:
+    ) -> list[Fitted]:
         """A network for each form and member of the plan, fitted together."""
         pairs = together(train, val)
         parts = {i: fold(train, val, i if self.choose_epoch else 0) for i in {i for _, i in plan}}
@@ -198,12 +207,30 @@ class DF2(ScenarioMethod):
             if self.choose_epoch and any(isinstance(inner(form), Refined) for form, _ in plan)
         }
         drafts = [
-            self._draft(task, pairs, parts[i], form, i, scores[i], sure.get(i)) for form, i in plan
+            replace(self._draft(task, pairs, parts[i], form, i, scores[i]), sure=sure.get(i))
+            for form, i in plan
         ]
-        fit_anchors(drafts, pairs, self.training, fit_network)
-        # without a recorded step, one after the other
-        found = fit_networks([draft.fit for draft in drafts], pairs, self.training, fit_network)
-        return [(draft.model, history) for draft, history in zip(drafts, found, strict=True)]
+        return carry_out(drafts, pairs, self.training, fit_network)
+
+    def _fit_again(
+        self,
+        task: Task,
+        train: Dataset,
+        val: Dataset,
+        plan: list[tuple[Outcomes, int]],
+        fits: list[Fitted],
+    ) -> list[Fitted]:
+        """The same networks from their start, fitted to all pairs for as long as was best."""
+        pairs = together(train, val)
+        everything = Fold(torch.arange(len(pairs), device=pairs.x.device), val)
+        drafts = [
+            replace(
+                self._draft(task, pairs, everything, form, i, until=fit.epochs),
+                anchor_until=fit.anchor_epochs,
+            )
+            for (form, i), fit in zip(plan, fits, strict=True)
+        ]
+        return carry_out(drafts, pairs, self.training, fit_network)
 
     def _draft(
         self,
@@ -212,8 +239,8 @@ class DF2(ScenarioMethod):
         part: Fold,
         form: Outcomes,
         member: int,
-        score: Score | None,
-        sure: Score | None,
+        score: Score | None = None,
+        until: int | None = None,
     ) -> Draft:
         seed = self.seed + 1000 * member
         train = Dataset(pairs.x[part.rows], pairs.y[part.rows])
@@ -221,9 +248,9 @@ class DF2(ScenarioMethod):
             torch.manual_seed(seed)
             model, start = self._network(train, form)
         model = model.to(train.x.device, train.x.dtype)
-        name = f"{type(form).__name__.lower()}-{member}"
+        name = f"{type(form).__name__.lower()}-{member}" + "-again" * (until is not None)
         form_json = json.dumps(store.to_json(form))
-        recipe = form_json + self._recipe(model, train, part.held, "outcomes", "members")
+        recipe = form_json + self._recipe(model, train, part.held, "outcomes", "members", "refit")
         fit = Fit(
             model,
             lambda batch, rng: self.loss(task, model, batch, rng),
@@ -231,12 +258,13 @@ class DF2(ScenarioMethod):
             score,
             self.ema,
             title=f"DF2 {name}",
-            recipe=recipe,
+            recipe=recipe + f" for {until} epochs" * (until is not None),
             name=name,
             rows=part.rows,
             start=isinstance(inner(form), Refined),
+            until=until,
         )
-        return Draft(model, part.rows[start], form, fit, sure)
+        return Draft(model, part.rows[start], form, fit)
 
     def _network(self, train: Dataset, form: Outcomes) -> tuple[Network, Tensor]:
         encoder = self.encoder or wide_by_shape(tuple(train.x.shape[1:]))
