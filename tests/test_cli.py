@@ -119,9 +119,9 @@ def test_the_demo_says_what_data_it_used(told):
     _, data, text = told
     assert "La Haute Borne" in text
     learned, chosen = (str(part.dates[-1])[:10] for part in (data.train, data.val))
-    assert f"Learned from 300 windows up to {learned}; on 50 up to {chosen} DF2 chose" in text
+    assert f"Learned from 300 windows up to {learned}, epoch chosen on 50 up to {chosen}" in text
     first = str(data.test.dates[0])[:10]
-    assert f"Tested on {len(data.test[:: demo.STRIDE])} from {first} on" in text
+    assert f"tested on {len(data.test[:: demo.STRIDE])} windows from {first} on" in text
 
 
 def test_the_table_of_the_demo_is_right(told):

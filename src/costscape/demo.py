@@ -32,6 +32,7 @@ def run(out: Path, seed: int = 0) -> str:
         outcomes=Absolute(),
         points=200,
         members=1,
+        refit=False,
         seed=seed,
         training=Training(epochs=30, patience=10),
     )
@@ -52,9 +53,9 @@ def run(out: Path, seed: int = 0) -> str:
     return "\n".join(
         [
             "Wind bidding on embedded data: La Haute Borne (ENGIE, Etalab Open Licence 2.0).",
-            f"Learned from {len(train):,} windows up to {_day(data.train)}; on {len(val):,} up to "
-            f"{_day(data.val)} DF2 chose its epoch,",
-            f"to learn from them too. Tested on {len(test):,} from {_day(test, first=True)} on. "
+            f"Learned from {len(train):,} windows up to {_day(data.train)}, epoch chosen on "
+            f"{len(val):,} up to {_day(data.val)},",
+            f"tested on {len(test):,} windows from {_day(test, first=True)} on. "
             f"Money per 12 hours; one unit of energy is 2.05 MWh.",
             "",
             text_table(rows),
