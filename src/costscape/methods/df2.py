@@ -19,8 +19,8 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
-from costscape.methods.anchors import Draft, Fitted, Network, as_if_certain, carry_out
 from costscape.methods.by_rows import learned
+from costscape.methods.drafts import Draft, Fitted, Network, as_if_certain, carry_out
 from costscape.methods.folds import Fold, fold, together
 from costscape.methods.forms import (
     clearly_best,

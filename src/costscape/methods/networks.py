@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from costscape.data import Dataset
-from costscape.methods.anchors import Network
+from costscape.methods.drafts import Network
 from costscape.methods.forms import WIDEST, inner, relative_to
 from costscape.models import (
     Absolute,
