@@ -4,7 +4,7 @@ DF2's members learn from the validation part in turn and are averaged; a named o
 that never learns from it. Here an opponent has five fits as well, each of which holds out another
 stretch and chooses its epoch there, and decides by all their outcomes together. Rows are kept in
 results/turns, their number of fits under changes as "members"; what is there is not made again.
-`python benchmarks/quality.py` counts them among the opponents.
+`python benchmarks/quality.py` sets DF2 beside them.
 
 python benchmarks/in_turn.py PROBLEM... --method NAME... [--draws 1000] [--members 5]
     [--seeds 0 1 2] [--device cuda] [--quick] [--store results/turns]

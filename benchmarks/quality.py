@@ -6,6 +6,10 @@ seeds that both share with DF2, were it one; of equals the one with more seeds c
 Differences are paired, over seeds, or over items where a goal is about the mean over items, with
 95 % intervals of Student's t, which one seed does not give.
 
+A second table, of `results/turns/`, has opponents that are averaged as DF2's members are, five
+fits that hold out stretches in turn (`python benchmarks/in_turn.py`): a named opponent is a single
+fit, and never learns from the validation part.
+
 python benchmarks/quality.py
 """
 
@@ -20,6 +24,7 @@ from costscape.report import best_of, read_rows, text_table
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "results", ROOT / "results" / "quality")
+TURNS = ROOT / "results" / "turns"
 OURS = ("df2", "df2-paper")
 
 
@@ -153,5 +158,42 @@ def table():
     return text_table([line.cells() for line in lines()])
 
 
+def averaged(folders=FOLDERS, turns=TURNS):
+    """DF2 beside each opponent that is averaged as it is; items are one problem, and its pairs."""
+    ours = [row for folder in folders for row in read_rows(folder) if row["method"] == "df2"]
+    rows = [row for row in ours if not row["changes"]] + read_rows(turns)
+    found = defaultdict(lambda: defaultdict(dict))
+    gap = scores(rows, "gap")
+    for problem, methods in scores(rows, "regret").items():
+        for name, by_seed in methods.items():
+            if problem.startswith("inventory-item"):
+                found["inventory, ten items"][name][problem] = np.mean(list(by_seed.values()))
+            elif problem in gap:
+                found[f"{problem}, gap"][name] = gap[problem][name]
+            else:
+                found[problem][name] = by_seed
+    cells = []
+    for problem, methods in sorted(found.items()):
+        mine = methods.pop("df2", {})
+        for name, theirs in sorted(methods.items()):
+            if pairs := sorted(mine.keys() & theirs.keys()):
+                cells.append({"problem": problem, **_beside(name, mine, theirs, pairs)})
+    return text_table(cells)
+
+
+def _beside(name, mine, theirs, pairs):
+    mean, low, high = interval([mine[i] - theirs[i] for i in pairs])
+    clear = low is not None and not low <= 0 <= high
+    return {
+        "pairs": str(len(pairs)),
+        "DF2": shown(np.mean([mine[i] for i in pairs])),
+        "opponent": shown(np.mean([theirs[i] for i in pairs])),
+        "averaged opponent": name,
+        "difference": with_interval(mean, low, high),
+        "": ("better" if mean < 0 else "worse") if clear else "tie",
+    }
+
+
 if __name__ == "__main__":
     print(table())
+    print(f"\nAgainst opponents averaged likewise\n\n{averaged()}")

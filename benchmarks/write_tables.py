@@ -29,6 +29,7 @@ def texts():
         ROOT / "docs" / "decision-quality.md": "\n".join(
             [
                 *("", "## Goals", "", *_block(quality.table())),
+                *("## Opponents averaged likewise", "", *_block(quality.averaged())),
                 *("## What was tried", "", *_block(tune.table())),
             ]
         ),

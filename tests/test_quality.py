@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
+from costscape.experiments.execute import blank
+from costscape.experiments.rows import Rows
+from costscape.experiments.runs import Run
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import quality
 
@@ -64,3 +68,39 @@ def test_items_are_the_pairs_of_the_goal_about_items():
 def test_a_goal_without_rows_is_not_measured():
     assert quality.at_most({}, "wind", 59.5, "df2").met is None
     assert quality.at_most({"df2": {0: 59.0, 1: 60.1}}, "wind", 59.5, "df2").met is False
+
+
+def write(folder, problem, method, seed, regret, gap=None, **changes):
+    row = {
+        **blank(Run(problem, method, seed, changes)),
+        "regret": regret,
+        "cost": regret,
+        "gap": gap,
+        "rows": 9,
+        "standard_error": 0.1,
+        "fit_seconds": 1.0,
+        "decide_seconds": 1.0,
+    }
+    Rows(folder).write(Run(problem, method, seed, changes), row)
+
+
+def test_averaged_opponents_are_paired_by_seed_and_items_by_item(tmp_path):
+    ours, turns = tmp_path / "ours", tmp_path / "turns"
+    for i in (1, 2, 3):
+        write(ours, f"inventory-item{i}", "df2", 0, 10.0 + i)
+        write(turns, f"inventory-item{i}", "egl", 0, 11.0 + i + 0.01 * i, members=5)
+        write(ours, "wind", "df2", i, 60.0 + i)
+        write(ours, "wind", "df2", i, 1.0, members=1)  # not the default
+        write(turns, "wind", "egl", i, 60.0 + i + (-1) ** i, members=5)
+        write(ours, "synthetic-convex", "df2", i, 5.0, gap=0.02)
+        write(turns, "synthetic-convex", "egl", i, 6.0 + 0.1 * i, gap=0.01 + 1e-4 * i, members=5)
+    write(turns, "wind", "egl", 9, 0.0, members=5)  # a seed that DF2 does not have
+    write(turns, "inventory", "egl", 1, 5.0, members=5)  # nothing to be held against
+    told = [line.split() for line in quality.averaged((ours,), turns).splitlines()[1:]]
+    assert [(line[0], line[-1]) for line in told] == [
+        ("inventory,", "better"),
+        ("synthetic-convex,", "worse"),  # in its gap, which is known there
+        ("wind", "tie"),
+    ]
+    wind = told[-1]
+    assert wind[1:4] == ["3", "62", "61.67"]
