@@ -55,7 +55,7 @@ def row_of(run, members, device=None):
     began = time.perf_counter()
     method = fitted(made.method, p.data.train, p.data.val, members)
     seconds = time.perf_counter() - began
-    at, test = method.training.where(), p.data.test
+    at, test = method.task_.feasible.bounds[0].device, p.data.test
     payer = deepcopy(p.task).double().to(at)
     found = evaluate(method, test.x, test.y, truth=p.truth, task=payer)
     return {

@@ -142,8 +142,8 @@ def test_every_member_can_be_made_again(newsvendor, demand, tiny):
     b = tiny(newsvendor(), told, outcomes=Absolute(), members=2).fit(x, y)
     assert a.history_ == b.history_
     assert all(changed(a, b, i) for i in range(2))
-    seeds = [tiny(newsvendor(), told, outcomes=Absolute(), seed=s).fit(x, y) for s in (0, 1000)]
-    assert not changed(a, seeds[0], 0)
+    alone = tiny(newsvendor(), told, outcomes=Absolute()).fit(x, y)
+    assert not changed(a, alone, 0)
 
 
 @pytest.mark.parametrize("stayed", [True, False])
