@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 import costscape as cs
+from costscape.block_bootstrap import block_length, difference, resampled, standard_error
 from costscape.comparing import Difference, Standing
 from costscape.comparing.advice import advise, recommend
-from costscape.comparing.blocks import block_length, difference, resampled, standard_error
 from costscape.data import Dataset
 from costscape.refusal import Refusal
 

@@ -6,7 +6,7 @@ from math import hypot
 
 import numpy as np
 
-from costscape.comparing.blocks import Difference
+from costscape.block_bootstrap import Difference
 from costscape.comparing.words import listed, number, numbers
 from costscape.methods import (
     DF2,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from costscape.block_bootstrap import Difference, difference
 from costscape.comparing.advice import Standing, advise, recommend
-from costscape.comparing.blocks import Difference, difference
 from costscape.comparing.words import number, numbers, text_table
 from costscape.methods import Method
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from costscape.block_bootstrap import difference, standard_error
 from costscape.comparing.advice import Standing
-from costscape.comparing.blocks import difference, standard_error
 from costscape.comparing.comparison import Comparison
 from costscape.comparing.parts import cut
 from costscape.comparing.trials import Trial, attempt, check_methods, default_methods, seeds_of

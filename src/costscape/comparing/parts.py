@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from costscape.arrays import read
-from costscape.comparing.blocks import block_length
+from costscape.block_bootstrap import block_length
 from costscape.methods.base import HELD_OUT
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import floor, log10
 
-from costscape.comparing.blocks import Difference
+from costscape.block_bootstrap import Difference
 
 
 def number(value: float | None, digits: int = 4) -> str:
