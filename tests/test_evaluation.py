@@ -13,6 +13,7 @@ from costscape import (
     Task,
     evaluate,
 )
+from costscape.block_bootstrap import standard_error
 from costscape.data import three_gaussians
 from costscape.evaluation import Truth, hindsight_cost
 from costscape.tasks import MixtureTruth, synthetic_convex, synthetic_nonconvex
@@ -40,10 +41,29 @@ def test_costs_are_f_at_the_decisions_by_hand():
     assert np.allclose(result.decisions, model.decide(X), atol=1e-6)
     assert np.allclose(result.costs, expected, atol=1e-5)
     assert result.cost == pytest.approx(expected.mean(), rel=1e-5)
-    assert result.standard_error == pytest.approx(expected.std() / 30**0.5, rel=1e-4)
+    assert result.standard_error == pytest.approx(standard_error(expected, 4), rel=1e-4)
     assert result.rows == 30
     assert result.decide_seconds > 0
     assert result.fit_seconds == model.fit_seconds_
+
+
+def test_the_standard_error_is_that_of_blocks_of_rows():
+    model = Constant(newsvendor()).fit(X, Y)
+    y = np.repeat(Y[:10], 3, axis=0)  # three equal rows each: a third of the information
+    costs = evaluate(model, X, y).costs.astype(float)
+    one, three = (evaluate(model, X, y, block=block).standard_error for block in (1, 3))
+    assert one == pytest.approx(costs.std() / 30**0.5, rel=1e-5)
+    assert three == pytest.approx(standard_error(costs, 3), rel=1e-5)
+    assert three > 1.3 * one
+
+
+def test_two_blocks_at_least_are_resampled():
+    model = Constant(newsvendor()).fit(X, Y)
+    half, long = (evaluate(model, X, Y, block=block).standard_error for block in (15, 400))
+    assert half == long > 0
+    assert evaluate(model, X[:2], Y[:2]).standard_error > 0
+    with pytest.raises(ValueError, match="block of at least 1 row, but got 0"):
+        evaluate(model, X, Y, block=0)
 
 
 def test_another_task_may_pay():
@@ -129,6 +149,8 @@ def test_the_gap_is_the_truths(task):
     best = truth.best(test.x)[1]
     assert result.gap == pytest.approx(float((truth.expected_cost(test.x, a) - best).mean()))
     assert result.gap > 0.01
+    assert result.gaps.shape == (len(test),)
+    assert result.gaps.mean() == pytest.approx(result.gap)
     assert evaluate(model, test.x, test.y).gap is None
 
 

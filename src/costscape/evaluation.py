@@ -1,4 +1,4 @@
-"""What the decisions cost once y is known."""
+"""The cost of decisions at the observed outcomes."""
 
 import time
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from costscape.arrays import read
+from costscape.block_bootstrap import at_least_two, block_length, standard_error
 from costscape.methods import Method
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite
@@ -28,9 +29,11 @@ class Truth(Protocol):
 class Evaluation:
     """Means over the test rows, in the units of the cost.
 
-    ``regret`` is f(y, a) - min_a f(y, a), None where the hindsight optimum is not known; ``gap``
-    is the same in expectation over y, None without the truth. ``standard_error`` is that of the
-    mean cost over rows, which are taken as independent.
+    - ``standard_error``: of the mean cost over rows, by a moving-block bootstrap, since
+      neighbouring rows are alike.
+    - ``regret``: f(y, a) - min_a f(y, a), None where the hindsight optimum is not known.
+    - ``gap``: the regret in expectation over y given x, None without the truth.
+    - ``costs``, ``regrets``, ``gaps``: (rows,), the same for each test row.
     """
 
     cost: float
@@ -43,6 +46,7 @@ class Evaluation:
     decisions: np.ndarray = field(repr=False)
     costs: np.ndarray = field(repr=False)
     regrets: np.ndarray | None = field(repr=False)
+    gaps: np.ndarray | None = field(repr=False)
 
     def __str__(self) -> str:
         parts = [f"cost {self.cost:.6g} (standard error {self.standard_error:.2g})"]
@@ -57,12 +61,21 @@ class Evaluation:
 
 
 def evaluate(
-    model: Method, X: Any, Y: Any, truth: Truth | None = None, task: Task | None = None
+    model: Method,
+    X: Any,
+    Y: Any,
+    truth: Truth | None = None,
+    task: Task | None = None,
+    block: int | None = None,
 ) -> Evaluation:
-    """Decide for every row of X, and pay for it at the outcome in Y.
+    """Decide for every row of X and compute the cost of each decision at the outcome in Y.
 
-    ``task`` is the one that pays, the model's own by default. Its copy in double precision pays
-    to the last digit where regrets are small beside costs.
+    - ``truth``: the law of y given x, where it is known; gives the ``gap``.
+    - ``task``: the task whose cost is computed, the model's own by default. A copy in double
+      precision computes regrets that are small beside costs to the last digit.
+    - ``block``: rows of a block of the standard error, None for the cube root of their number. If
+      rows are windows that overlap, pass at least as many rows as share an outcome. Blocks that
+      are longer than half of the rows are shortened to that.
     """
     dtype = model.task.feasible.bounds[0].dtype
     x, y = read(X, "X", dtype)[0].cpu(), read(Y, "Y", dtype)[0].cpu()
@@ -73,6 +86,9 @@ def evaluate(
         )
     if y.ndim == 1:
         y = y.unsqueeze(-1)
+    if block is not None and block < 1:
+        raise ValueError(f"evaluate needs a block of at least 1 row, but got {block}.")
+    block = at_least_two(block_length(len(x)) if block is None else block, len(x))
     begin = time.perf_counter()
     a = model.decide(x).reshape(len(x), -1)
     seconds = time.perf_counter() - begin
@@ -87,17 +103,19 @@ def evaluate(
         costs = payer.cost(y.to(home), a.to(home))
         least = hindsight_cost(payer, y.to(home))
     regrets = None if least is None else costs - least
+    gaps = None if truth is None else truth.gap(x, a)
     return Evaluation(
         cost=float(costs.double().mean()),
-        standard_error=float(costs.double().std(correction=0) / len(costs) ** 0.5),
+        standard_error=standard_error(costs.double().cpu().numpy(), block),
         regret=None if regrets is None else float(regrets.double().mean()),
-        gap=None if truth is None else float(truth.gap(x, a).double().mean()),
+        gap=None if gaps is None else float(gaps.double().mean()),
         rows=len(x),
         decide_seconds=seconds,
         fit_seconds=model.fit_seconds_,
         decisions=a.cpu().numpy(),
         costs=costs.cpu().numpy(),
         regrets=None if regrets is None else regrets.cpu().numpy(),
+        gaps=None if gaps is None else gaps.cpu().numpy(),
     )
 
 
