@@ -15,12 +15,13 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from costscape.block_bootstrap import at_least_two, block_length, standard_error
 from costscape.data import Dataset
 from costscape.methods.decision_samples import Forecasts, Sampler, best_move, perturbations
 from costscape.methods.forecasting import ForecastMethod, Network
@@ -46,8 +47,9 @@ class LocalLossMethod(ForecastMethod):
     """A forecast by likelihood, then trained on a learned loss for each pair.
 
     Errors are measured in ``spread`` standard deviations of the first forecast's residuals. The
-    second stage is kept only if its decisions cost less on the validation part than the first's,
-    by a standard error of the difference or more.
+    second stage is kept only if its decisions cost less on the validation rows than the first's,
+    by more than one standard error of the difference. Neighbouring rows are alike, so the
+    standard error is that of a moving-block bootstrap.
     Of a mixture it trains the locations alone, so that the spread is that of the first stage, on
     which the losses were sampled.
     """
@@ -62,6 +64,9 @@ class LocalLossMethod(ForecastMethod):
     @abstractmethod
     def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
         """Sample decisions and fit phi_n to them."""
+
+    def unsaid(self, train: Dataset) -> dict[str, Any]:
+        return {**super().unsaid(train), "acceptance": "block standard error"}
 
     def _check_settings(self) -> None:
         name = type(self).__name__
@@ -115,8 +120,9 @@ class LocalLossMethod(ForecastMethod):
         pairs = Dataset(train.x, packed)
         histories = self._refine(task, model, loss, train, val, [self.training], pairs)
         model.requires_grad_(True)
-        less = before - self._paid(task, model, val)
-        if not less.mean() > less.std(correction=0) / len(less) ** 0.5:
+        saved = (before - self._paid(task, model, val)).double().cpu().numpy()
+        block = at_least_two(block_length(len(saved)), len(saved))
+        if not saved.mean() > standard_error(saved, block):
             model.load_state_dict(start)
             histories[0].best_epoch = -1
         return histories
