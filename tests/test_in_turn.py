@@ -19,7 +19,7 @@ RUN = Run("synthetic-convex", "two-stage-gmm3", 100, {"draws": 30}, quick=True)
 
 
 def test_one_member_is_the_named_method():
-    row, alone = in_turn.row_of(RUN, 1, "cpu"), execute(RUN, "cpu")
+    row, alone = in_turn.row_of(RUN, 1, "cpu"), execute(RUN, "cpu").row
     for name in ("regret", "cost", "gap", "rows"):
         assert row[name] == pytest.approx(alone[name], rel=1e-6)
     assert row["changes"] == {"draws": 30, "members": 1}

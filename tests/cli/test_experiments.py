@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from costscape import distributed
-from costscape.cli import app, experiments
-from costscape.experiments import Here, Processes, Ray, Run, paper
+from costscape.cli import app, experiments, sweeping
+from costscape.experiments import METHODS, PROBLEMS, Here, Processes, Ray, Run, Swept, paper
 
 ALONE = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}
 COLUMNS = [
@@ -48,11 +48,11 @@ def store(tmp_path_factory):
 
 def test_run_makes_a_row_for_every_problem_method_and_seed(store):
     assert set(rows(store)) == {
-        "synthetic-convex--df2--0.json",
-        "synthetic-convex--df2--1.json",
-        "synthetic-convex--constant--0.json",
-        "synthetic-convex--constant--1.json",
-        "vaccine--two-stage-gmm3-drawsNone--0.json",
+        "synthetic-convex--df2--0.quick.json",
+        "synthetic-convex--df2--1.quick.json",
+        "synthetic-convex--constant--0.quick.json",
+        "synthetic-convex--constant--1.quick.json",
+        "vaccine--two-stage-gmm3-drawsNone--0.quick.json",
     }
     for row in rows(store).values():
         assert row["quick"] is True
@@ -70,11 +70,11 @@ def test_run_again_makes_nothing(store):
 
 def test_options_reach_the_runs_and_the_engine(monkeypatch):
     asked = []
-    monkeypatch.setattr(experiments, "_sweep", lambda *told: asked.append(told))
+    monkeypatch.setattr(sweeping, "sweep_into", lambda *told: asked.append(told) or Swept())
     words = ["run", "wind", "inventory", "--method", "df2", "--method", "cme", "--seeds", 2]
     done = costscape_(*words, "--epochs", 3, "--set", "points=7", "--set", "name=text")
     assert done.exit_code == 0, done.output
-    ((runs, folder, _, device),) = asked
+    ((folder, runs, _, device),) = asked
     changes = {"points": 7, "name": "text", "epochs": 3}
     assert runs == [
         Run(problem, method, seed, changes, False)
@@ -104,10 +104,10 @@ def test_options_reach_the_runs_and_the_engine(monkeypatch):
 def test_the_engine_is_chosen_by_name(monkeypatch, command, words, engine):
     asked = []
     monkeypatch.setattr(os, "cpu_count", lambda: 5)
-    monkeypatch.setattr(experiments, "_sweep", lambda *told: asked.append(told[2]))
+    monkeypatch.setattr(sweeping, "sweep_into", lambda *told: asked.append(told[2]) or Swept())
     monkeypatch.setattr("costscape.report.read_rows", lambda folder: [])
     monkeypatch.setattr("costscape.report.markdown", lambda rows: "")
-    monkeypatch.setattr(experiments, "_page", lambda *told: "page")
+    monkeypatch.setattr(sweeping, "page_of", lambda *told: "page")
     first = ["run", "wind", "--method", "df2"] if command == "run" else ["paper", "table"]
     assert costscape_(*first, *words).exit_code == 0
     assert asked == [engine]
@@ -137,6 +137,9 @@ WRONG = {
     "value": ([*RUN, "--set", "epochs=many"], "df2 cannot take {'epochs': 'many'}"),
     "small value": ([*RUN, "--set", "points=0"], "points of at least 1"),
     "share": ([*RUN, "--set", "share=2"], "share is a part of the training rows"),
+    "device": ([*RUN, "--device", "gpu"], "name that torch knows, but got 'gpu'"),
+    "no GPU": ([*RUN, "--device", "cuda:99"], "cuda:99 needs a GPU that this machine"),
+    "landscape": (["paper", "landscape", "--device", "gpu"], "name that torch knows"),
     "address": ([*RUN, "--address", "here"], "it needs --engine ray"),
     "no store": (["table", "nowhere"], "nowhere is no folder"),
     "no store for a page": (["report", "nowhere"], "nowhere is no folder"),
@@ -190,6 +193,70 @@ def test_ctrl_c_is_told_in_a_sentence(monkeypatch, tmp_path):
     assert f"are in {tmp_path}; the same command goes on." in done.stderr
 
 
+# ---- failures
+
+
+@pytest.fixture
+def constant_fails(monkeypatch):
+    """The method named constant raises; call it with False to restore."""
+    kind = type(METHODS["constant"](PROBLEMS["synthetic-convex"](0), 0))
+    own = kind.fit
+
+    def fail(self, x, y, val=None):
+        raise ZeroDivisionError("the roof fell in")
+
+    def patch(failing=True):
+        monkeypatch.setattr(kind, "fit", fail if failing else own)
+
+    patch()
+    return patch
+
+
+FAIL = ["run", "synthetic-convex", "--method", "constant", "--quick", "--workers", 1]
+
+
+def test_failed_runs_are_named_and_the_exit_status_is_1(constant_fails, tmp_path):
+    done = costscape_(*FAIL, "--method", "cme", "--seeds", 2, "--store", tmp_path)
+    assert (done.exit_code, done.stdout) == (1, "")
+    *_, sentence = done.stderr.splitlines()
+    assert sentence == (
+        f"2 of 4 runs failed: synthetic-convex--constant--0.quick, "
+        f"synthetic-convex--constant--1.quick; the errors are in {tmp_path}/*.failed.json, and "
+        f"the same command tries these runs again."
+    )
+    assert len(list(tmp_path.glob("*.failed.json"))) == 2
+    assert "failed (2 of 2)" in costscape_("table", tmp_path).stdout
+    constant_fails(False)
+    again = costscape_(*FAIL, "--method", "cme", "--seeds", 2, "--store", tmp_path)
+    assert again.exit_code == 0
+    assert "failed" not in costscape_("table", tmp_path).stdout
+
+
+def test_many_failed_runs_are_counted(constant_fails, tmp_path):
+    done = costscape_(*FAIL, "--seeds", 7, "--store", tmp_path)
+    assert "7 of 7 runs failed: " in done.stderr
+    assert "--4.quick and 2 more; the errors are in" in done.stderr
+
+
+def test_a_recipe_with_failed_runs_writes_its_page_and_exits_with_1(
+    constant_fails, monkeypatch, tmp_path
+):
+    runs = [Run("synthetic-convex", m, 0, {}, True) for m in ("constant", "cme")]
+    monkeypatch.setattr(paper, "synthetic", lambda quick: runs)
+    done = costscape_("paper", "synthetic", "--quick", "--workers", 1, "--store", tmp_path)
+    assert done.exit_code == 1
+    assert "1 of 2 runs failed: synthetic-convex--constant--0.quick;" in done.stderr
+    assert "ZeroDivisionError: the roof fell in" in (tmp_path / "page.html").read_text()
+
+
+def test_a_store_that_cannot_be_written_to_is_refused_in_a_sentence(constant_fails, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = costscape_(*FAIL, "--store", tmp_path / "file")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "needs a folder that can be written to" in done.stderr
+    assert "failed" not in done.stderr
+
+
 # ---- tables and pages
 
 
@@ -202,7 +269,7 @@ def test_a_table_as_csv_is_the_means_of_the_rows(store):
     assert len(by) == 3
     for name in ("df2", "constant"):
         line = by["synthetic-convex", name]
-        one, two = (rows(store)[f"synthetic-convex--{name}--{seed}.json"] for seed in (0, 1))
+        one, two = (rows(store)[f"synthetic-convex--{name}--{seed}.quick.json"] for seed in (0, 1))
         assert line["seeds"] == "2"
         for key in ("regret", "gap", "cost"):
             assert float(line[f"{key}_mean"]) == pytest.approx((one[key] + two[key]) / 2)
@@ -341,4 +408,5 @@ def test_two_processes_of_torchrun_write_each_row_once_with_the_same_numbers(tmp
             assert two[name][key] == pytest.approx(row[key], rel=1e-2), (name, key)
         for key in ("recipe", "epochs", "rows", "source", "changes"):
             assert two[name][key] == row[key]
-    assert len(list((tmp_path / "two").iterdir())) == 2
+    assert len(list((tmp_path / "two").glob("*.npz"))) == 2
+    assert len(list((tmp_path / "two").iterdir())) == 4

@@ -1,4 +1,4 @@
-"""Engines: a row for every run, whatever becomes of its worker."""
+"""Engines: an outcome for every run, also where its worker dies."""
 
 import json
 import os
@@ -8,10 +8,11 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from costscape.experiments import Here, Processes, Rows, Run, sweep
-from costscape.experiments.execute import blank
+from costscape.experiments.execute import Outcome, blank
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "on_ray.py"
 RUNS = [Run("synthetic-convex", "constant", seed) for seed in range(6)]
@@ -23,7 +24,8 @@ def count(run, more):
     if run.seed == 2:
         os._exit(3)
     time.sleep(0.2)
-    return blank(run) | {"regret": float(run.seed), "device": str(os.getpid())}
+    row = blank(run) | {"regret": float(run.seed), "device": str(os.getpid())}
+    return Outcome(row, {"costs": np.full(3, run.seed)})
 
 
 def raising(run):
@@ -33,7 +35,7 @@ def raising(run):
 def test_here_is_one_after_the_other_in_this_process():
     made = list(Here().map(partial(count, more=None), [run for run in RUNS if run.seed != 2]))
     assert [run.seed for run, _ in made] == [0, 1, 3, 4, 5]
-    assert {row["device"] for _, row in made} == {str(os.getpid())}
+    assert {found.row["device"] for _, found in made} == {str(os.getpid())}
 
 
 def test_rows_come_one_by_one():
@@ -41,7 +43,7 @@ def test_rows_come_one_by_one():
 
     def work(run):
         seen.append(run.seed)
-        return blank(run)
+        return Outcome(blank(run))
 
     rows = Here().map(work, RUNS)
     next(rows)
@@ -49,8 +51,11 @@ def test_rows_come_one_by_one():
 
 
 def test_a_worker_that_dies_leaves_an_error_and_the_others_go_on():
-    made = {r.seed: row for r, row in Processes(2).map(partial(count, more=None), RUNS)}
-    assert sorted(made) == [0, 1, 2, 3, 4, 5]
+    found = {r.seed: found for r, found in Processes(2).map(partial(count, more=None), RUNS)}
+    assert sorted(found) == [0, 1, 2, 3, 4, 5]
+    assert found[2].arrays == {}
+    assert found[3].arrays["costs"].tolist() == [3, 3, 3]
+    made = {seed: one.row for seed, one in found.items()}
     assert "The worker died" in made[2]["error"]
     assert made[2]["regret"] is made[2]["recipe"] is None
     for seed in (0, 1, 3, 4, 5):

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 from copy import deepcopy
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 
 import pytest
@@ -12,9 +13,12 @@ import torch
 
 import costscape
 from costscape import Training, evaluate
-from costscape.experiments import METHODS, PROBLEMS, Run, execute, prepare
-from costscape.experiments.execute import _commit, _place, blank, curve
+from costscape.block_bootstrap import standard_error
+from costscape.experiments import METHODS, PROBLEMS, Problem, Run, execute, prepare
+from costscape.experiments.execute import blank, block_of, curve
 from costscape.experiments.memory import peak, watch
+from costscape.experiments.provenance import check_device, commit, device_of
+from costscape.experiments.quick import small
 from costscape.refusal import Refusal
 from costscape.train import History
 
@@ -22,13 +26,19 @@ KEYS = {
     *("problem", "method", "seed", "changes", "regret", "cost", "gap", "standard_error"),
     *("refused", "error", "fit_seconds", "decide_seconds", "rows", "epochs", "chosen_epoch"),
     *("curve", "peak_memory", "device", "versions", "source", "recipe", "commit", "made", "quick"),
+    *("block", "test_rows", "chosen"),
 }
 
 
 @pytest.fixture(scope="module")
-def row():
+def outcome():
     """DF2 on a synthetic problem."""
     return execute(Run("synthetic-convex", "df2", 1, {"epochs": 2}, quick=True), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def row(outcome):
+    return outcome.row
 
 
 def test_a_row_has_every_key_and_is_json(row):
@@ -68,6 +78,57 @@ def test_a_row_holds_what_evaluate_says(row):
     assert row["refused"] is row["error"] is None
 
 
+def test_costs_of_each_test_row_come_beside_the_row(outcome):
+    row, arrays = outcome.row, outcome.arrays
+    assert set(arrays) == {"costs", "regrets", "gaps"}
+    for name, values in arrays.items():
+        assert values.shape == (row["rows"],)
+        assert values.mean() == pytest.approx(row[name[:-1]], rel=1e-9), name
+    assert row["block"] == 4
+    assert row["standard_error"] == pytest.approx(standard_error(arrays["costs"], 4), rel=1e-9)
+    assert len(json.dumps(row)) < 4000
+
+
+def test_regrets_and_gaps_are_there_where_they_are_known():
+    assert set(execute(Run("wind-farm", "constant", quick=True)).arrays) == {"costs", "regrets"}
+
+
+def test_runs_on_the_same_test_rows_are_told_by_their_digest(row):
+    def digest(problem, seed, **changes):
+        return execute(Run(problem, "constant", seed, changes, quick=True)).row["test_rows"]
+
+    assert digest("synthetic-convex", 1) == row["test_rows"] != digest("synthetic-convex", 2)
+    assert digest("wind-farm", 1) == digest("wind-farm", 2) == digest("wind-farm", 1, share=0.5)
+
+
+def test_a_block_spans_whole_dates_and_at_least_the_horizon():
+    farm = PROBLEMS["wind-farm"](0)  # 3,495 hours, outcomes of 12 hours
+    assert block_of(farm) == 16
+    store = PROBLEMS["inventory-store"](0)  # 50 items a day, 360 days, outcomes of 7 days
+    assert block_of(store) == 8 * 50
+    assert block_of(PROBLEMS["synthetic-convex"](0)) == 10
+
+
+def test_a_problem_may_know_its_block():
+    @dataclass(frozen=True)
+    class Known(Problem):
+        block: int | None = None
+
+    farm = PROBLEMS["wind-farm"](0)
+    known = Known(**{f.name: getattr(farm, f.name) for f in fields(Problem)} | {"block": 48})
+    assert block_of(known) == 48
+    assert block_of(replace(known, data=small(farm).data)) == 30  # half of its 60 rows
+
+
+def test_a_row_holds_what_the_fit_chose(monkeypatch):
+    kind = type(METHODS["constant"](PROBLEMS["synthetic-convex"](0), 0))
+    monkeypatch.setattr(kind, "chosen", lambda self: {"form": "anchored"}, raising=False)
+    run = Run("synthetic-convex", "constant", quick=True)
+    assert execute(run).row["chosen"] == {"form": "anchored"}
+    monkeypatch.setattr(kind, "chosen", lambda self: {"form": object()}, raising=False)
+    assert "not JSON serializable" in execute(run).row["error"]
+
+
 def test_a_row_holds_the_training_curve(row):
     assert row["epochs"] == 2
     assert 1 <= row["chosen_epoch"] <= 2
@@ -76,7 +137,7 @@ def test_a_row_holds_the_training_curve(row):
 
 
 def test_the_same_run_makes_the_same_row(row):
-    again = execute(Run("synthetic-convex", "df2", 1, {"epochs": 2}, quick=True), device="cpu")
+    again = execute(Run("synthetic-convex", "df2", 1, {"epochs": 2}, quick=True), device="cpu").row
     noise = {"fit_seconds", "decide_seconds", "peak_memory", "made"}
     assert {k: v for k, v in again.items() if k not in noise} == {
         k: v for k, v in row.items() if k not in noise
@@ -84,14 +145,14 @@ def test_the_same_run_makes_the_same_row(row):
 
 
 def test_a_method_that_trains_nothing_has_no_epochs():
-    row = execute(Run("synthetic-convex", "constant", quick=True))
+    row = execute(Run("synthetic-convex", "constant", quick=True)).row
     assert row["epochs"] is row["chosen_epoch"] is None
     assert row["curve"] == []
     assert row["regret"] > 0
 
 
 def test_regrets_are_paid_in_double_precision():
-    row = execute(Run("vaccine", "constant", quick=True))
+    row = execute(Run("vaccine", "constant", quick=True)).row
     made = prepare(Run("vaccine", "constant", quick=True))
     train, test = made.problem.data.train, made.problem.data.test
     val = made.problem.data.val
@@ -138,7 +199,7 @@ def test_an_error_is_kept_with_its_traceback(constant_does):
         raise ZeroDivisionError("the roof fell in")
 
     constant_does(fail)
-    row = execute(Run("synthetic-convex", "constant", quick=True))
+    row = execute(Run("synthetic-convex", "constant", quick=True)).row
     assert row["error"].startswith("Traceback")
     assert "ZeroDivisionError: the roof fell in" in row["error"]
     assert row["refused"] is row["regret"] is row["cost"] is None
@@ -151,12 +212,12 @@ def test_a_refusal_is_a_sentence_and_no_error(constant_does):
         raise Refusal("Constant cannot fly.")
 
     constant_does(refuse)
-    row = execute(Run("synthetic-convex", "constant", quick=True))
+    row = execute(Run("synthetic-convex", "constant", quick=True)).row
     assert (row["refused"], row["error"]) == ("Constant cannot fly.", None)
 
 
 def test_a_named_method_refuses_what_it_cannot_serve():
-    row = execute(Run("vaccine", "two-stage-gmm3", 0, {"draws": None}, quick=True))
+    row = execute(Run("vaccine", "two-stage-gmm3", 0, {"draws": None}, quick=True)).row
     assert row["error"] is None
     assert "closed form" in row["refused"]
     assert row["regret"] is None
@@ -168,7 +229,7 @@ def test_decisions_that_cost_no_number_are_an_error(monkeypatch):
     monkeypatch.setattr(
         kind, "decide", lambda self, x: torch.full((len(x), 2), float("nan")), raising=False
     )
-    row = execute(Run("synthetic-convex", "constant", quick=True))
+    row = execute(Run("synthetic-convex", "constant", quick=True)).row
     assert "cost of the decisions is nan" in row["error"]
     json.dumps(row, allow_nan=False)
 
@@ -183,19 +244,20 @@ def test_ctrl_c_is_no_error_of_the_run(constant_does):
 
 
 def test_an_unknown_name_is_an_error_of_its_row():
-    row = execute(Run("synthetic-convex", "df3"))
+    row = execute(Run("synthetic-convex", "df3")).row
     assert "no method named 'df3'" in row["error"]
     assert row["recipe"] is None
 
 
 def test_the_commit_is_that_of_the_source_tree(monkeypatch):
-    ask = _commit
+    ask = commit
     ask.cache_clear()
     asked = []
     monkeypatch.delenv("COSTSCAPE_COMMIT", raising=False)
 
     def answer(words, **settings):
-        asked.append(words[3])
+        assert words[:3] == ["git", "-c", "core.fsmonitor=false"]
+        asked.append(words[5])
         return subprocess.CompletedProcess(words, 0, stdout="0123456789ab-dirty\n")
 
     monkeypatch.setattr(subprocess, "run", answer)
@@ -252,7 +314,7 @@ def test_memory_that_the_allocator_holds_does_not_hide_what_comes():
 def test_a_row_holds_the_peak_of_its_own_run(row):
     held = torch.ones(60_000_000)
     del held
-    later = execute(Run("synthetic-convex", "constant", quick=True))
+    later = execute(Run("synthetic-convex", "constant", quick=True)).row
     assert later["peak_memory"] > 10e6
     watch()
     assert later["peak_memory"] < peak(on_gpu=False) + 200e6
@@ -261,9 +323,28 @@ def test_a_row_holds_the_peak_of_its_own_run(row):
 def test_the_device_is_where_the_training_runs(monkeypatch):
     monkeypatch.setattr(Training, "where", lambda self: torch.device("cuda"))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a fast one")
-    assert _place(prepare(Run("synthetic-convex", "df2", quick=True)).method) == "a fast one"
+    assert device_of(prepare(Run("synthetic-convex", "df2", quick=True)).method) == "a fast one"
     monkeypatch.setattr(Training, "where", lambda self: torch.device("cpu"))
-    assert _place(prepare(Run("synthetic-convex", "constant")).method).startswith("cpu: ")
+    assert device_of(prepare(Run("synthetic-convex", "constant")).method).startswith("cpu: ")
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", ""])
+def test_a_device_that_torch_does_not_know_is_refused(device):
+    for here in (True, False):
+        with pytest.raises(ValueError, match=f"name that torch knows, but got '{device}'"):
+            check_device(device, here)
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    for device in (None, "cpu", "cuda", "cuda:0"):
+        check_device(device)
+    with pytest.raises(ValueError, match="cuda:1 needs a GPU that this machine does not have"):
+        check_device("cuda:1")
+    check_device("cuda:1", here=False)  # a cluster may have it
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(ValueError, match="torch sees 0"):
+        check_device("cuda")
 
 
 @pytest.mark.parametrize("method", ["constant", "wsaa-knn", "wsaa-forest", "wsaa-kernel", "cme"])
@@ -279,7 +360,7 @@ def test_a_method_that_does_not_train_works_on_the_device_that_was_asked_for(met
 @pytest.mark.parametrize("method", ["constant", "wsaa-knn", "wsaa-forest", "wsaa-kernel", "cme"])
 def test_a_method_that_does_not_train_decides_the_same_on_a_gpu(method):
     run = Run("synthetic-convex", method, quick=True)
-    here, there = (execute(run, device) for device in ("cpu", "cuda"))
+    here, there = (execute(run, device).row for device in ("cpu", "cuda"))
     assert there["error"] is None
     assert there["cost"] == pytest.approx(here["cost"], rel=1e-4)
     assert there["device"] == torch.cuda.get_device_name()

@@ -2,13 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from costscape.data import Dataset, Splits
 from costscape.experiments import METHODS, PROBLEMS, Run, prepare, runs
@@ -17,6 +21,7 @@ from costscape.models import MLP, Absolute
 from costscape.tasks import Task
 from costscape.train import Training
 
+RESULTS = Path(__file__).parents[2] / "results"
 NAMES = [
     *(name for name in METHODS if name != "proportional"),
     "two-stage-gmm2",
@@ -53,6 +58,53 @@ def test_a_change_cannot_lead_out_of_the_store():
     name = Run("wind", "df2", 0, {"cache": "../../etc/x y", "rates": [0.1, 2]}).name
     assert "/" not in name
     assert " " not in name
+
+
+def test_a_quick_run_has_a_name_of_its_own():
+    assert Run("wind", "df2", 3, {"draws": 5}, quick=True).name == "wind--df2-draws5--3.quick"
+
+
+ALIKE = [
+    *({"k": "1/2"}, {"k": "1_2"}, {"k": "1 2"}),
+    *({"k": 1}, {"k": "1"}, {"k": 1.0}, {"k": True}, {"k": "True"}, {"k1": ""}),
+    *({"a": 1, "b": 2}, {"a": "1-b2"}, {"ab": 1}, {"a": "b1"}),
+    *({"k": 12}, {"k1": 2}, {"k": None}, {"k": "None"}, {"k": [1, 2]}, {"k": "[1, 2]"}, {}),
+    *({"k": "x" * 300}, {"k": "x" * 301}, {"k": 1e-5}, {"k": "1e-05"}, {"K": 1}),
+]
+
+
+def test_different_changes_never_share_a_name():
+    names = [Run("wind", "df2", 0, changes).name for changes in ALIKE]
+    assert len(set(names)) == len(ALIKE)
+    assert max(map(len, names)) < 120
+    assert all(re.fullmatch(r"[\w.+=-]+", name) for name in names)
+
+
+@settings(max_examples=300)
+@given(
+    *[
+        st.dictionaries(
+            st.text("ab1_", min_size=1, max_size=3),
+            st.none() | st.booleans() | st.integers() | st.floats(-1e9, 1e9) | st.text("1-ab/_."),
+            max_size=3,
+        )
+    ]
+    * 2
+)
+def test_names_differ_where_the_changes_do(one, other):
+    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    names = {Run("wind", "df2", 0, changes).name for changes in (one, other)}
+    assert (len(names) == 1) is same
+
+
+@pytest.mark.parametrize("folder", ["", "quality", "turns"])
+def test_kept_rows_have_the_names_of_their_runs(folder):
+    paths = list((RESULTS / folder).glob("*.json"))
+    assert paths
+    for path in paths:
+        row = json.loads(path.read_text())
+        run = Run(*(row[key] for key in ("problem", "method", "seed", "changes", "quick")))
+        assert path.name == f"{run.name}.json"
 
 
 def test_a_recipe_is_sixteen_hexadecimal_digits_and_stays_the_same(forget):

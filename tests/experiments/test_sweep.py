@@ -26,7 +26,7 @@ def stamps(folder):
 
 
 def facts(folder):
-    """The rows by file name, less what no two runs have in common."""
+    """The rows by file name, without what differs between two runs."""
     rows = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
     return {
         name: {key: value for key, value in row.items() if key not in NOISE}
@@ -64,6 +64,7 @@ def test_a_sweep_makes_one_file_for_each_run(tmp_path):
         row = Rows(tmp_path).read(run)
         assert (row["problem"], row["method"], row["seed"]) == (run.problem, run.method, run.seed)
         assert row["regret"] > 0
+        assert Rows(tmp_path).costs(run)["regrets"].mean() == pytest.approx(row["regret"])
 
 
 def test_a_finished_row_is_not_made_again(tmp_path, method_named_constant):
@@ -90,13 +91,14 @@ def test_what_is_asked_twice_is_made_once(tmp_path):
     ],
     ids=["not quick", "epochs"],
 )
-def test_another_recipe_is_made_again(tmp_path, other):
+def test_another_run_has_a_row_of_its_own(tmp_path, other):
     swept(tmp_path, RUNS[:1])
-    before = Rows(tmp_path).read(RUNS[0])["recipe"]
+    before = stamps(tmp_path)
     assert swept(tmp_path, [other]) == Swept(made=1)
     row = Rows(tmp_path).read(other)
-    assert row["recipe"] != before
+    assert row["recipe"] != Rows(tmp_path).read(RUNS[0])["recipe"]
     assert (row["quick"], row["changes"]) == (other.quick, other.changes)
+    assert before.items() < stamps(tmp_path).items()
 
 
 def test_other_data_are_made_again(tmp_path, monkeypatch):
@@ -121,13 +123,48 @@ def test_a_failed_run_does_not_stop_the_others_and_is_tried_again(tmp_path, meth
         raise MemoryError
 
     method_named_constant(fail)
-    assert swept(tmp_path) == Swept(made=4, failed=2)
+    assert swept(tmp_path) == Swept(made=4, failed=(RUNS[0].name, RUNS[1].name))
     assert "the roof fell in" in Rows(tmp_path).read(RUNS[0])["error"]
     assert "MemoryError" in Rows(tmp_path).read(RUNS[1])["error"]
     assert Rows(tmp_path).read(RUNS[2])["regret"] > 0
     method_named_constant()
     assert swept(tmp_path) == Swept(kept=2, made=2)
     assert Rows(tmp_path).read(RUNS[0])["error"] is None
+    assert not list(tmp_path.glob("*.failed.json"))
+
+
+def test_a_failure_of_another_recipe_leaves_the_good_row(tmp_path, method_named_constant):
+    swept(tmp_path, RUNS[:1])
+    path = Rows(tmp_path).path(RUNS[0])
+    row = json.loads(path.read_text())
+    path.write_text(json.dumps(row | {"recipe": "of other code"}))
+
+    def fail(method):
+        raise ZeroDivisionError("the roof fell in")
+
+    method_named_constant(fail)
+    assert swept(tmp_path, RUNS[:1]) == Swept(made=1, failed=(RUNS[0].name,))
+    assert json.loads(path.read_text())["regret"] == row["regret"]
+    assert "the roof" in json.loads(Rows(tmp_path).failure_path(RUNS[0]).read_text())["error"]
+    method_named_constant()
+    assert swept(tmp_path, RUNS[:1]) == Swept(made=1)
+    assert json.loads(path.read_text())["recipe"] == row["recipe"]
+    assert not list(tmp_path.glob("*.failed.json"))
+
+
+def test_a_device_or_a_store_that_is_not_there_is_refused_before_the_first_run(
+    tmp_path, method_named_constant
+):
+    def fail(method):
+        raise AssertionError("begun")
+
+    method_named_constant(fail)
+    with pytest.raises(ValueError, match="needs a name that torch knows, but got 'gpu'"):
+        sweep(RUNS, tmp_path / "new", device="gpu", shown=False)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="folder that can be written to"):
+        swept(tmp_path / "file")
 
 
 def test_a_refusal_counts_as_finished(tmp_path, method_named_constant):
@@ -155,8 +192,8 @@ def test_a_name_that_is_not_there_stops_the_sweep_before_it_begins(tmp_path):
 
 def test_a_sweep_in_words():
     assert str(Swept(1, 2)) == "2 rows made, 1 were there"
-    assert "1 refused" in str(Swept(1, 2, 0, 1))
-    assert "1 failed (the rows hold the errors; run again to retry)" in str(Swept(1, 2, 1))
+    assert "1 refused" in str(Swept(1, 2, (), 1))
+    assert str(Swept(1, 2, ("a",))) == "2 rows made, 1 were there, 1 failed"
 
 
 def test_a_broken_file_is_made_again(tmp_path):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from costscape.cli import app
 from costscape.experiments import Ray, Run
-from costscape.experiments.execute import blank
+from costscape.experiments.execute import Outcome, blank
 
 FOLDER = Path(sys.argv[1])
 SIZES = {"num_cpus": 1, "object_store_memory": 100_000_000}
@@ -37,7 +37,7 @@ def dies(run, folder=FOLDER):
     end = time.monotonic() + 90
     while run.seed == 0 and len(list(folder.glob("at-*"))) < 2 and time.monotonic() < end:
         time.sleep(0.1)
-    return blank(run) | {"device": home()}
+    return Outcome(blank(run) | {"device": home()})
 
 
 def waits(run, head, folder=FOLDER):
@@ -45,12 +45,12 @@ def waits(run, head, folder=FOLDER):
     (folder / f"begun-{run.seed}-{home()}").touch()
     while home() != head or len(list(folder.glob("begun-*"))) < 2:
         time.sleep(0.1)
-    return blank(run) | {"device": home()}
+    return Outcome(blank(run) | {"device": home()})
 
 
 def on_ray(work, n, **settings):
     runs = [Run("synthetic-convex", "constant", seed) for seed in range(n)]
-    return {str(run.seed): row for run, row in Ray(**settings).map(work, runs)}
+    return {str(run.seed): found.row for run, found in Ray(**settings).map(work, runs)}
 
 
 def by_command(address):

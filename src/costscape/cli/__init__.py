@@ -11,6 +11,7 @@ import typer
 
 from costscape.cli import experiments
 from costscape.cli.errors import told
+from costscape.cli.paper import paper
 
 app = typer.Typer(
     help="Learn the expected cost of every action, then choose the best one.",
@@ -76,7 +77,7 @@ def list_() -> None:
 app.command()(experiments.run)
 app.command()(experiments.table)
 app.command("report")(experiments.page)
-app.add_typer(experiments.paper, name="paper")
+app.add_typer(paper, name="paper")
 
 
 def main() -> None:

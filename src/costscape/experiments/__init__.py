@@ -2,7 +2,7 @@
 
 from costscape.experiments.catalog import FAMILIES, METHODS, method_of
 from costscape.experiments.engines import Engine, Here, Processes, Ray
-from costscape.experiments.execute import execute
+from costscape.experiments.execute import Outcome, execute
 from costscape.experiments.landscape import landscape, write_landscape
 from costscape.experiments.problems import PROBLEMS, Problem
 from costscape.experiments.rows import Rows
@@ -15,6 +15,7 @@ __all__ = [
     "PROBLEMS",
     "Engine",
     "Here",
+    "Outcome",
     "Problem",
     "Processes",
     "Ray",

@@ -1,7 +1,7 @@
-"""Where runs are carried out: here, in processes of this machine, or on a Ray cluster.
+"""Where runs are executed: here, in processes of this machine, or on a Ray cluster.
 
-An engine takes the work and the runs, and gives a row for each as it comes, in any order. A row
-comes back even where the worker died: it then holds the error.
+An engine takes the work and the runs, and yields the outcome of each run as it ends, in any order.
+A run whose worker died has an outcome, too: its row holds the error.
 """
 
 import os
@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from costscape.experiments.execute import Row, blank
+from costscape.experiments.execute import Outcome, blank
 from costscape.experiments.runs import Run
 
-Work = Callable[[Run], Row]
+Work = Callable[[Run], Outcome]
 
 
 class Engine(ABC):
     @abstractmethod
-    def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Row]]:
-        """Each run with its row, in the order in which they end."""
+    def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
+        """Each run with its outcome, in the order in which they end."""
 
 
 @dataclass(frozen=True)
 class Here(Engine):
     """One after the other in this process: for one worker, for debuggers, and under torchrun."""
 
-    def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Row]]:
+    def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
         for run in runs:
             yield run, work(run)
 
@@ -37,15 +37,15 @@ class Processes(Engine):
 
     workers: int
 
-    def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Row]]:
+    def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         left = dict(enumerate(runs))
         while left:
             begun: list[int] = []
             try:
-                for i, row in self._pool(work, left, self.workers, begun):
-                    yield left.pop(i), row
+                for i, outcome in self._pool(work, left, self.workers, begun):
+                    yield left.pop(i), outcome
             except TerminatedWorkerError:
                 # one at a time, so that it is known which of those at work killed its worker
                 for i in [i for i in begun if i in left] or list(left):
@@ -57,7 +57,7 @@ class Processes(Engine):
 
     def _pool(
         self, work: Work, runs: dict[int, Run], workers: int, begun: list[int]
-    ) -> Iterator[tuple[int, Row]]:
+    ) -> Iterator[tuple[int, Outcome]]:
         from joblib import Parallel, delayed, parallel_config
 
         threads = max(1, (os.cpu_count() or 1) // self.workers)
@@ -89,7 +89,7 @@ class Ray(Engine):
     gpus: float | None = None
     retries: int = 3
 
-    def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Row]]:
+    def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
         import ray
         from ray.exceptions import RayError
 
@@ -97,7 +97,7 @@ class Ray(Engine):
         if begun:
             ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
 
-        def job(run: Run) -> Row:  # Ray takes functions only, and work may be a partial
+        def job(run: Run) -> Outcome:  # Ray takes functions only, and work may be a partial
             return work(run)
 
         gpus = self.gpus
@@ -125,12 +125,11 @@ class Ray(Engine):
                 ray.shutdown()
 
 
-def died(run: Run, what: str) -> Row:
-    """The row of a run that took its worker with it."""
-    return blank(run) | {
-        "error": f"The worker died, maybe for want of memory; take fewer workers. {what}"
-    }
+def died(run: Run, what: str) -> Outcome:
+    """The outcome of a run whose worker died."""
+    why = f"The worker died, maybe for want of memory; take fewer workers. {what}"
+    return Outcome(blank(run) | {"error": why})
 
 
-def _numbered(work: Work, i: int, run: Run) -> tuple[int, Row]:
+def _numbered(work: Work, i: int, run: Run) -> tuple[int, Outcome]:
     return i, work(run)

@@ -1,26 +1,26 @@
-"""Carry out one run; the answer is a row, whatever happens."""
+"""Execute one run: fit, decide for the test rows, compute costs."""
 
-import os
-import platform
-import subprocess
+import json
 import traceback
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from functools import lru_cache
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-import costscape
 from costscape import distributed
-from costscape.evaluation import evaluate
+from costscape.block_bootstrap import at_least_two, block_length
+from costscape.evaluation import Evaluation, evaluate
+from costscape.experiments.fingerprint import digest_of_test_rows
 from costscape.experiments.memory import peak, watch
+from costscape.experiments.problems import Problem
+from costscape.experiments.provenance import commit, device_of, on_gpu, versions
 from costscape.experiments.runs import Run, prepare, problem_of, recipe_of
 from costscape.methods import Method
 from costscape.refusal import Refusal
@@ -29,13 +29,20 @@ from costscape.train import History, Training
 
 Row = dict[str, Any]
 POINTS = 20  # of a training curve, at most
-PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 
 
-def execute(run: Run, device: str | None = None) -> Row:
-    """Fit, decide for the test part, pay; a refusal or an error stands in the row, too.
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a run: a small ``row``, and ``arrays`` with one number for each test row."""
 
-    Costs are paid in double precision. ``device`` None takes a GPU where there is one.
+    row: Row
+    arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+
+def execute(run: Run, device: str | None = None) -> Outcome:
+    """Fit, decide for the test rows, compute costs; the row holds a refusal or an error, too.
+
+    Costs are computed in double precision. ``device`` None takes a GPU where there is one.
     """
     row = blank(run)
     watch()
@@ -43,40 +50,67 @@ def execute(run: Run, device: str | None = None) -> Row:
         made = prepare(run, device)
         p, method = made.problem, made.method
         train, val, test = p.data.train, p.data.val, p.data.test
-        row |= {"recipe": made.recipe, "source": p.source, "device": _place(method)}
+        row |= {"recipe": made.recipe, "source": p.source, "device": device_of(method)}
         method.fit(train.x, train.y, val=(val.x, val.y))
-        payer = _payer(run.problem, run.seed, run.quick, device)
-        result = evaluate(method, test.x, test.y, truth=p.truth, task=payer)
+        payer, block = _payer(run.problem, run.seed, run.quick, device), block_of(p)
+        result = evaluate(method, test.x, test.y, truth=p.truth, task=payer, block=block)
         for name in ("cost", "regret", "gap"):
             if not isfinite(getattr(result, name) or 0.0):
                 raise ValueError(f"The {name} of the decisions is {getattr(result, name)}.")
+        chosen: dict[str, Any] = getattr(method, "chosen", dict)()
+        json.dumps(chosen, allow_nan=False)  # an error here is one of this run
     except Refusal as reason:
-        return row | {"recipe": row["recipe"] or recipe_of(run), "refused": str(reason)}
+        recipe = row["recipe"] or recipe_of(run)
+        return Outcome(row | {"recipe": recipe, "refused": str(reason)})
     except Exception:
         if distributed.size() > 1:
             raise  # the other processes would wait for this one
-        return row | {"error": traceback.format_exc()}
+        return Outcome(row | {"error": traceback.format_exc()})
     history = _history(method)
-    return row | {
+    facts = {
         "regret": result.regret,
         "cost": result.cost,
         "gap": result.gap,
         "standard_error": result.standard_error,
         "rows": result.rows,
+        "block": block,
+        "test_rows": digest_of_test_rows(p),
         "fit_seconds": result.fit_seconds,
         "decide_seconds": result.decide_seconds,
         "epochs": history and len(history.losses),
         "chosen_epoch": history and history.best_epoch + 1,
+        "chosen": chosen,
         "curve": curve(history) if history else [],
-        "peak_memory": peak(_on_gpu(method)),
+        "peak_memory": peak(on_gpu(method)),
     }
+    return Outcome(row | facts, arrays_of(result))
+
+
+def arrays_of(result: Evaluation) -> dict[str, np.ndarray]:
+    """Costs, and regrets and gaps where they are known, of each test row."""
+    known = {"costs": result.costs, "regrets": result.regrets, "gaps": result.gaps}
+    return {name: values for name, values in known.items() if values is not None}
+
+
+def block_of(problem: Problem) -> int:
+    """How many neighbouring test rows are resampled together.
+
+    ``problem.block`` where there is one. Else the cube root of the number of dates, at least the
+    horizon, since outcomes of windows overlap, times the rows of one date.
+    """
+    test = problem.data.test
+    block: int | None = getattr(problem, "block", None)
+    if block is None and test.dates is not None:
+        dates = len(np.unique(test.dates))
+        block = max(block_length(dates), test.y.shape[1]) * round(len(test) / dates)
+    return at_least_two(block or block_length(len(test)), len(test))
 
 
 def blank(run: Run) -> Row:
-    """The row of a run that has not been carried out."""
+    """The row of a run that has not been executed."""
     nothing = (
-        *("regret", "cost", "gap", "standard_error", "rows", "refused", "error"),
-        *("fit_seconds", "decide_seconds", "epochs", "chosen_epoch", "peak_memory"),
+        *("regret", "cost", "gap", "standard_error", "rows", "refused", "error", "block"),
+        *("test_rows", "fit_seconds", "decide_seconds", "epochs", "chosen_epoch", "peak_memory"),
     )
     return {
         "problem": run.problem,
@@ -85,12 +119,13 @@ def blank(run: Run) -> Row:
         "changes": dict(run.changes),
         "quick": run.quick,
         **dict.fromkeys(nothing),
+        "chosen": {},
         "curve": [],
         "source": None,
         "recipe": None,
         "device": None,
-        "versions": _versions(),
-        "commit": _commit(),
+        "versions": versions(),
+        "commit": commit(),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -134,46 +169,3 @@ class _Known:
 
     def __call__(self, y: Tensor) -> Tensor:
         return self.best if torch.equal(y, self.y) else self.find(y)
-
-
-def _on_gpu(method: Method) -> bool:
-    training = getattr(method, "training", None)
-    if isinstance(training, Training):
-        return training.where().type == "cuda"
-    return method.task.feasible.bounds[0].is_cuda
-
-
-def _place(method: Method) -> str:
-    if _on_gpu(method):
-        return torch.cuda.get_device_name()
-    return f"cpu: {platform.machine()}, {os.cpu_count()} cores"
-
-
-@cache
-def _versions() -> dict[str, str]:
-    known = {"costscape": costscape.__version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            known[package] = version(package)
-        except PackageNotFoundError:  # installed in another way
-            known[package] = {"numpy": np, "torch": torch}[package].__version__
-    return known
-
-
-@cache
-def _commit() -> str | None:
-    """Of the source tree this runs from, if it is one; COSTSCAPE_COMMIT says it elsewhere."""
-    if told := os.environ.get("COSTSCAPE_COMMIT"):
-        return told
-    try:
-        # a package installed below someone else's tree is no file of that tree
-        _git("ls-files", "--error-unmatch", Path(__file__).name)
-        return _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*") or None
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _git(*words: str) -> str:
-    ask = ["git", "-C", str(Path(__file__).parent), *words]
-    answer = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=True)
-    return answer.stdout.strip()

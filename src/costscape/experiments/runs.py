@@ -9,11 +9,9 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 
-import torch
-from torch import Generator, Tensor
-
 from costscape.data import Splits
 from costscape.experiments.catalog import method_of
+from costscape.experiments.fingerprint import facts_of
 from costscape.experiments.problems import Problem, problem_named
 from costscape.experiments.quick import brief, small
 from costscape.methods import Method
@@ -21,10 +19,10 @@ from costscape.methods.store import to_json
 from costscape.refusal import Refusal
 from costscape.train import Training
 
-APART = r"[^\w.+=-]+"  # what does not belong in the name of a file
+NO_FILE_NAME = r"[^\w.+-]+"  # characters that are replaced in the name of a file
+READABLE = re.compile(r"-?\d+(\.\d+)?(e[+-]\d+)?|True|False|None")
+LONGEST = 80  # characters of changes in the name of a file, where a hash follows
 NOWHERE = {"device", "checkpoint", "progress", "compile", "record"}  # of Training: how, not what
-DIGITS = ".6g"  # on which all machines agree
-COST_DIGITS = ".4g"  # a cost may hold a number that was fitted
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,8 @@ class Run:
     Training (``epochs``; ignored where nothing is trained), and ``share``, the part of the
     training rows that is used, the latest ones. ``quick`` makes everything small: to see that it
     works, not to compare.
+
+    Two runs that differ have different names.
     """
 
     problem: str
@@ -45,9 +45,27 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of its row, without ending."""
-        label = "".join(f"-{key}{value}" for key, value in sorted(self.changes.items()))
-        return f"{self.problem}--{self.method}{re.sub(APART, '_', label)}--{self.seed}"
+        """The name of the row's file, without ending.
+
+        Changes other than plain numbers, True, False and None are followed by a hash, since
+        different ones may look alike: "1/2" and "1_2", or 1 and "1".
+        """
+        return f"{self.problem}--{self.method}{self._label()}--{self.seed}{'.quick' * self.quick}"
+
+    def _label(self) -> str:
+        changes = dict(sorted(self.changes.items()))
+        label = "".join(f"-{key}{value}" for key, value in changes.items())
+        if all(_readable(key, value) for key, value in changes.items()):
+            return label
+        text = json.dumps(changes, default=repr)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        return f"{re.sub(NO_FILE_NAME, '_', label)[:LONGEST]}={digest}"
+
+
+def _readable(key: str, value: Any) -> bool:
+    """Whether key and value can be read off their text, one after the other."""
+    plain = value is None or isinstance(value, int | float)
+    return plain and bool(re.fullmatch("[a-z_]+", key) and READABLE.fullmatch(str(value)))
 
 
 @dataclass(frozen=True)
@@ -108,28 +126,7 @@ def problem_of(name: str, seed: int, quick: bool) -> Problem:
 
 @lru_cache(maxsize=64)
 def _facts(name: str, seed: int, quick: bool) -> list[Any]:
-    """The data and the cost in a few numbers."""
-    p = problem_of(name, seed, quick)
-    task = deepcopy(p.task).double()
-    lower = task.feasible.bounds[0]
-    a = task.feasible.sample(4, Generator(lower.device).manual_seed(0))
-    with torch.no_grad():
-        costs = task.cost(p.data.train.y[:4, None].to(lower), a).mean(0)
-    parts = (p.data.train, p.data.val, p.data.test)
-    sums = [s for part in parts for values in (part.x, part.y) for s in _sums(values)]
-    return [
-        p.source,
-        [len(part) for part in parts],
-        [format(s, DIGITS) for s in sums],
-        [format(cost, COST_DIGITS) for cost in costs.tolist()],
-    ]
-
-
-def _sums(values: Tensor) -> list[float]:
-    """Of what is above and below zero, each number weighed by its place; nothing cancels out."""
-    flat = values.detach().double().cpu().flatten()
-    places = torch.linspace(1, 2, len(flat), dtype=torch.float64)
-    return [float(places @ part) for part in (flat.clamp(min=0), flat.clamp(max=0))]
+    return facts_of(problem_of(name, seed, quick))
 
 
 def _latest(data: Splits, share: Any) -> Splits:

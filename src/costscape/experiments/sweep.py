@@ -1,4 +1,4 @@
-"""Carry out what is missing from a store."""
+"""Execute the runs that are missing from a store."""
 
 import time
 from collections.abc import Iterable
@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from costscape import distributed
-from costscape.experiments.engines import Engine, Here
+from costscape.experiments.engines import Engine, Here, Ray
 from costscape.experiments.execute import Row, execute
+from costscape.experiments.provenance import check_device
 from costscape.experiments.rows import Rows
 from costscape.experiments.runs import Run, recipe_of
 from costscape.progress import progress
@@ -16,11 +17,11 @@ from costscape.progress import progress
 
 @dataclass(frozen=True)
 class Swept:
-    """How many rows were there, were made, and of those failed or refused."""
+    """How many rows were kept, were made and were refused; the names of the runs that failed."""
 
     kept: int = 0
     made: int = 0
-    failed: int = 0
+    failed: tuple[str, ...] = ()
     refused: int = 0
 
     def __str__(self) -> str:
@@ -28,7 +29,7 @@ class Swept:
         if self.refused:
             parts.append(f"{self.refused} refused")
         if self.failed:
-            parts.append(f"{self.failed} failed (the rows hold the errors; run again to retry)")
+            parts.append(f"{len(self.failed)} failed")
         return ", ".join(parts)
 
 
@@ -39,30 +40,37 @@ def sweep(
     device: str | None = None,
     shown: bool = True,
 ) -> Swept:
-    """Make the rows that are not in the folder, or are of another recipe, or failed.
+    """Make the rows that are not in the folder, have another recipe, or failed.
 
-    Rows are written one by one as they come, so that a sweep that is stopped, or killed, goes on
-    where it was. Under torchrun the processes fit every run together, one after the other.
+    Each row is written as its run ends, so a sweep that is stopped or killed continues where it
+    was. Under torchrun the processes fit every run together, one after the other. A device that
+    does not exist and a folder that cannot be written to are refused before the first run.
     """
+    check_device(device, here=not isinstance(engine, Ray))
     store, every = Rows(folder), list({run.name: run for run in runs}.values())
     left = _left(store, every)
+    if left and distributed.is_first():
+        store.check_writable()
     chosen = Here() if engine is None or distributed.size() > 1 else engine
     work = partial(execute, device=device)
-    failed = refused = 0
+    failed: list[str] = []
+    refused = 0
     begin = time.monotonic()
     with progress("runs", len(left), shown and distributed.is_first()) as show:
-        for done, (run, row) in enumerate(chosen.map(work, left), 1):
+        for done, (run, outcome) in enumerate(chosen.map(work, left), 1):
+            row = outcome.row
             if distributed.is_first():
-                store.write(run, row)
-            failed += row["error"] is not None
+                store.write(run, row, outcome.arrays)
+            if row["error"] is not None:
+                failed.append(run.name)
             refused += row["refused"] is not None
             rest = (time.monotonic() - begin) / done * (len(left) - done)
             show(done, f"{run.name}: {_word(row)}; about {_clock(rest)} left")
-    return Swept(len(every) - len(left), len(left), failed, refused)
+    return Swept(len(every) - len(left), len(left), tuple(failed), refused)
 
 
 def _left(store: Rows, runs: list[Run]) -> list[Run]:
-    """Those to make, as the first process finds them: it writes while others still look."""
+    """The runs to execute, as found by the first process: it writes while others still look."""
     recipes = [recipe_of(run) for run in runs]
     missing: list[int] = []
     if distributed.is_first():

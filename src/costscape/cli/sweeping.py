@@ -1,0 +1,92 @@
+"""What all commands that execute runs share: their options, the engine, the exit status."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from costscape.experiments import Engine, Run, Swept
+
+NAMED = 5  # failed runs in a sentence, at most
+
+
+class Where(StrEnum):
+    """The engines by name; the classes are in costscape.experiments."""
+
+    local = "local"
+    ray = "ray"
+
+
+Store = Annotated[Path, typer.Option(help="The folder of rows, one JSON file a run.")]
+Engines = Annotated[Where, typer.Option("--engine", help="Processes of this machine, or Ray.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Runs at once; one for each core by default.")
+]
+Address = Annotated[str | None, typer.Option(help="Of a Ray cluster; none starts one here.")]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda; a GPU where there is one.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Small enough for minutes on two cores.")]
+
+
+def sweep_into(store: Path, runs: "list[Run]", engine: "Engine", device: str | None) -> "Swept":
+    """Execute the runs that are missing from the store and say how many there were."""
+    from costscape.distributed import is_first
+    from costscape.experiments import sweep
+
+    try:
+        swept = sweep(runs, store, engine, device)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"Stopped. The rows that were finished are in {store}; the same command goes on.",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+    if is_first():
+        typer.echo(f"{store}: {swept}", err=True)
+    return swept
+
+
+def exit_if_failed(swept: "Swept", store: Path) -> None:
+    """End with status 1 and the names of the failed runs, if there are any."""
+    from costscape.distributed import is_first
+
+    if not swept.failed:
+        return
+    names, more = swept.failed[:NAMED], len(swept.failed) - NAMED
+    if is_first():
+        typer.echo(
+            f"{len(swept.failed)} of {swept.made} runs failed: {', '.join(names)}"
+            f"{f' and {more} more' if more > 0 else ''}; the errors are in "
+            f"{store / '*.failed.json'}, and the same command tries these runs again.",
+            err=True,
+        )
+    raise typer.Exit(1)
+
+
+def engine_of(
+    where: Where, workers: int | None, address: str | None, device: str | None
+) -> "Engine":
+    """The engine that the options name."""
+    import os
+
+    from costscape.experiments import Here, Processes, Ray
+
+    if where is Where.ray:
+        gpus = None if device is None else float(device.startswith("cuda"))
+        return Ray(address, workers, gpus)
+    if address is not None:
+        raise ValueError("--address is that of a Ray cluster; it needs --engine ray.")
+    count = workers or os.cpu_count() or 1
+    return Processes(count) if count > 1 else Here()
+
+
+def page_of(store: Path, out: Path, commands: list[str]) -> Path:
+    """Write the page of a store."""
+    from costscape import report
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    report.write_page(
+        report.read_rows(store), report.read_landscapes(store), out, commands=commands
+    )
+    return out
