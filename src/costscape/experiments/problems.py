@@ -2,10 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -24,21 +24,19 @@ from costscape.data import (
     wind_farm,
 )
 from costscape.data.sources import VARIABLE
-from costscape.evaluation import Truth
+from costscape.experiments.problem import Problem as Problem
+from costscape.experiments.zoo import ZOO
 from costscape.models import (
     DCRNN,
     LSTM,
     MLP,
     Base,
-    Builder,
     Changes,
     Damped,
-    Level,
     Refined,
     edges_of,
-    mean_level,
 )
-from costscape.solvers import FrankWolfe, Solver
+from costscape.solvers import FrankWolfe
 from costscape.tasks import (
     Epidemic,
     MixtureTruth,
@@ -59,33 +57,6 @@ FIRST, STATE = np.datetime64("2020-04-01"), "2021-01-08"  # of the vaccine probl
 WEEK = np.timedelta64(7, "D")
 # a holiday's week tells little about the next, in standard deviations of the base and of x
 NEAR_LAST_WEEK, SEEN = Damped(last_week, within=2.0), 3.0
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Data and a task, and what all methods share on it: the encoder and the training.
-
-    ``encoder`` is the paper's; ``network`` what all methods take but the paper's own recipe, None
-    for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
-    those of its proposal for SO-EBM, ``df2`` what DF2 takes in place of its defaults where f or
-    an epoch is too costly for them, ``solver`` the one all methods decide with, ``score_every``
-    how often they look at the validation part. ``level`` is what a method whose name ends in
-    +levels sees windows and outcomes relative to. ``source`` says which data this is.
-    """
-
-    data: Splits
-    task: Task
-    encoder: Builder
-    training: Training
-    points: int
-    variances: tuple[float, ...]
-    source: str
-    truth: Truth | None = None
-    network: Builder | None = None
-    df2: Mapping[str, Any] = field(default_factory=dict)
-    solver: Solver | Literal["auto"] = "auto"
-    score_every: int = 1
-    level: Level | Base = mean_level
 
 
 def synthetic_convex(seed: int = 0) -> Problem:
@@ -232,6 +203,8 @@ def problem_named(name: str) -> Callable[[int], Problem]:
     """The maker of a named problem; ``inventory-item8`` is the family's with item 8."""
     if name in PROBLEMS:
         return PROBLEMS[name]
+    if name in ZOO:
+        return ZOO[name]
     found = re.fullmatch(r"(.*?)([1-9]\d*)", name)
     if found and found[1] in PROBLEM_FAMILIES:
         family, number = PROBLEM_FAMILIES[found[1]], int(found[2])

@@ -1,0 +1,29 @@
+"""What all problems of the zoo share: the encoder by the shape of x, and the training."""
+
+from functools import partial
+
+from costscape.data import Splits
+from costscape.evaluation import Truth
+from costscape.experiments.problem import Problem
+from costscape.models import LSTM, MLP, Builder
+from costscape.tasks import Task
+from costscape.train import Training
+
+POINTS = 100
+VARIANCES = (0.02, 0.05, 0.1)
+
+
+def assemble(data: Splits, task: Task, source: str, truth: Truth | None = None) -> Problem:
+    """The problem of these data and this task. Rows get an MLP, windows (T, channels) an LSTM."""
+    shape = data.train.x.shape[1:]
+    encoder: Builder = partial(LSTM, shape[1]) if len(shape) == 2 else partial(MLP, shape[0])
+    return Problem(
+        data=data,
+        task=task,
+        encoder=encoder,
+        training=Training(),
+        points=POINTS,
+        variances=VARIANCES,
+        source=source,
+        truth=truth,
+    )
