@@ -17,6 +17,10 @@ NEUTRAL = {
     "commit": "c0ffee",
     "made": "2026-01-02T03:04:05+00:00",
     "quick": False,
+    "block": None,
+    "test_rows": None,
+    "chosen": {},
+    "costs_file": None,
 }
 
 

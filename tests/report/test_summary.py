@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from costscape.report import read_landscapes, read_rows, summarise
+from costscape.report.row_facts import troubles
 from costscape.report.series import series
-from costscape.report.summary import troubles
 
 
 def cell_of(rows, name):

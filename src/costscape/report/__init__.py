@@ -1,6 +1,7 @@
 """Tables and pictures, from rows and arrays alone: nothing here knows torch."""
 
 from costscape.report.bids import bids_plot
+from costscape.report.differences import PairedDifference
 from costscape.report.doses import doses_plot
 from costscape.report.orders import orders_plot, service_level
 from costscape.report.overview import overview
@@ -9,12 +10,12 @@ from costscape.report.plots import cost_curve
 from costscape.report.published import published
 from costscape.report.rivals import best_of
 from costscape.report.rows import read_landscapes, read_rows
-from costscape.report.summary import Cell, Difference, Stat, summarise
+from costscape.report.summary import Cell, Stat, summarise
 from costscape.report.tables import csv, latex, markdown, table, text_table
 
 __all__ = [
     "Cell",
-    "Difference",
+    "PairedDifference",
     "Stat",
     "best_of",
     "bids_plot",

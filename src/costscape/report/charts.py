@@ -126,7 +126,7 @@ def curves_of(cells: Sequence[Cell], rows: Sequence[Row]) -> list[Curve]:
     found = []
     groups = grouped(rows)
     for cell in cells:
-        runs = groups.get((cell.problem, cell.label), [])
+        runs = groups.get((cell.title, cell.label), [])
         row = next((row for row in runs if len(row["curve"]) > 1), None)
         if row is not None:
             at = 2 if all(point[2] is not None for point in row["curve"]) else 1
@@ -191,7 +191,7 @@ def settings(found: Sequence[Series], best: Cell | None) -> str | None:
     highs = [stat.mean + (stat.sd or 0) for stat in stats] + marks
     room = 0.05 * (max(highs) - min(lows)) or 1.0
     y_scale = Scale(min(lows) - room, max(highs) + room, 190, 30)
-    name, problem, measure = found[0].setting, found[0].problem, cells[0].measure
+    name, problem, measure = found[0].setting, found[0].title, cells[0].measure
     parts = left_axis(y_scale, LEFT, RIGHT, f"{measure}, mean and sd")
     parts += bottom_axis(x_scale, 30, 190, "")
     for mark in marks:

@@ -17,10 +17,10 @@ def overview(rows: Sequence[Row]) -> str:
     A * marks the best opponent, a + what is better than it by the paired 95 % interval and has a
     lower mean than every opponent, those of a single seed among them.
     """
-    cells = {(cell.label, cell.problem): cell for cell in summarise(rows)}
+    cells = {(cell.label, cell.title): cell for cell in summarise(rows)}
     problems = list(dict.fromkeys(problem for _, problem in cells))
-    least = {p: _least([c for c in cells.values() if c.problem == p]) for p in problems}
-    measures = {cell.problem: cell.measure for cell in cells.values()}
+    least = {p: _least([c for c in cells.values() if c.title == p]) for p in problems}
+    measures = {cell.title: cell.measure for cell in cells.values()}
     names = sorted({name for name, _ in cells}, key=_place)
     lines = [{"method": "", **{p: measures[p] for p in problems}}]
     for name in names:

@@ -14,9 +14,10 @@ from typing import Any
 from costscape.report.charts import bars, curves_of, kind, scatter, settings, tones, training
 from costscape.report.digits import interval, mean_sd, number
 from costscape.report.heatmap import heatmaps, minimum
+from costscape.report.row_facts import counted, quick, sources, title_of, troubles
 from costscape.report.rows import Row
 from costscape.report.sheets import Sheet, sheets
-from costscape.report.summary import Cell, counted, grouped, quick, sources, summarise, troubles
+from costscape.report.summary import Cell, grouped, summarise
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Figure:
 class Card:
     """A problem at a glance."""
 
-    problem: str
+    title: str
+    anchor: str
     measure: str
     ours: str
     score: str
@@ -83,7 +85,7 @@ def render(
         warning=quick(rows),
         newest=max((row["made"] for row in rows if row.get("made")), default="")[:10],
         troubles=troubles(rows),
-        commands=[*commands, *(command(cell, groups[cell.problem, cell.label]) for cell in cells)],
+        commands=[*commands, *(command(cell, groups[cell.title, cell.label]) for cell in cells)],
         devices=counted(row["device"] for row in rows),
         versions=counted(
             f"{name} {version}"
@@ -118,7 +120,8 @@ def _card(sheet: Sheet) -> Card | None:
     best = next((cell for cell in sheet.cells if cell.is_best_opponent), None)
     d = cell.difference
     return Card(
-        problem=sheet.problem,
+        title=sheet.title,
+        anchor=sheet.anchor,
         measure=cell.measure,
         ours=cell.label,
         score=_score(cell),
@@ -152,14 +155,14 @@ def _figures(
     measure = sheet.cells[0].measure if sheet.cells else "regret"
     colours = _colours(sheet.cells)
     found: list[Figure] = []
-    svg = bars(sheet.cells, sheet.problem)
+    svg = bars(sheet.cells, sheet.title)
     if svg:
         torn = " A torn bar goes on beyond the picture; its number stands beside it."
         words = (
             f"Mean {measure} over seeds, whiskers of one standard deviation. Shorter is better."
         )
         found.append(Figure(svg, words + torn * ('class="torn"' in svg), colours))
-    svg = scatter(sheet.cells, sheet.problem)
+    svg = scatter(sheet.cells, sheet.title)
     if svg:
         edge = " A triangle at the upper edge stands for a larger value."
         words = (
@@ -170,7 +173,7 @@ def _figures(
         mixed = " Times are of several devices; the table says which." * several
         found.append(Figure(svg, words + edge * ('<path class="dot' in svg) + mixed, colours))
     curves = curves_of(sheet.cells, rows)
-    svg = training(curves, sheet.problem)
+    svg = training(curves, sheet.title)
     if svg:
         words = (
             "Training of each method, the run with the lowest seed: its validation score by "
@@ -192,7 +195,7 @@ def _figures(
             keys = tuple(zip(tones(runs), (run.label for run in runs), strict=True))
             found.append(Figure(svg, f"{words}{below}.{dashed}", keys))
     for one in landscapes:
-        if one["problem"] == sheet.problem:
+        if title_of(one) == sheet.title:
             found.append(Figure(heatmaps(one), _landscape(one)))
     return found
 

@@ -1,6 +1,8 @@
 """A store is a folder of runs, one JSON object a file; beside it lie landscapes.
 
-store/wind--df2--0.json          one run: problem, method, changes, seed, what it cost
+store/wind--df2--0.json          one run: problem, method, changes, seed, mean cost
+store/wind--df2--0.npz           costs, regrets and gaps of its test rows
+store/wind--df2--1.failed.json   a run that failed
 store/landscapes/*.json          surfaces of g(x, .) for one x
 """
 
@@ -33,12 +35,21 @@ OPTIONAL: dict[str, Any] = {
     "commit": None,
     "made": None,
     "quick": False,
+    "recipe": None,
+    "block": None,
+    "test_rows": None,
+    "chosen": {},
 }
+FAILED = ".failed.json"
 SURFACES = ("initial", "learned", "true")
 
 
 def read_rows(folder: Path | str) -> list[dict[str, Any]]:
-    """The runs of a store, in order of file name; sub-folders are not read."""
+    """The runs of a store, in order of file name; sub-folders are not read.
+
+    A failure is left out where the run has a row. ``costs_file`` is the path of the file with the
+    costs of each test row, None where there is none.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(
@@ -48,8 +59,10 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     origin: dict[str, Path] = {}
     for path in sorted(folder.glob("*.json")):
+        if path.name.endswith(FAILED) and _succeeded(path):
+            continue
         row = _run(path)
-        run = json.dumps([row[key] for key in ("problem", "method", "changes", "seed")])
+        run = json.dumps([row[key] for key in ("problem", "method", "changes", "seed", "quick")])
         if run in origin:
             raise ValueError(
                 f"A store needs one file a run, but {origin[run]} and {path} hold the same: "
@@ -91,6 +104,12 @@ def label(method: str, changes: Mapping[str, Any]) -> str:
     return " ".join([method, *(f"{key}={value}" for key, value in sorted(changes.items()))])
 
 
+def _succeeded(failure: Path) -> bool:
+    """Whether the run of a failure has a row that did not fail."""
+    path = failure.with_name(f"{failure.name.removesuffix(FAILED)}.json")
+    return path.exists() and not _object(path, "a run").get("error")
+
+
 def _run(path: Path) -> dict[str, Any]:
     row = _object(path, "a run")
     missing = [key for key in REQUIRED if key not in row]
@@ -107,7 +126,8 @@ def _run(path: Path) -> dict[str, Any]:
                 f"A run needs {key} to be {names}, but in {path} it is {row[key]!r}. Delete the "
                 f"file and run again."
             )
-    return {**OPTIONAL, **row}
+    costs = path.with_suffix(".npz")
+    return {**OPTIONAL, **row, "costs_file": costs if costs.is_file() else None}
 
 
 def _object(path: Path, what: str) -> dict[str, Any]:

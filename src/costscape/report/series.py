@@ -10,9 +10,9 @@ from costscape.report.summary import Cell
 
 @dataclass(frozen=True)
 class Series:
-    """A method with one setting at several numbers, all else alike."""
+    """A method with one setting at several numbers, all else alike; ``title`` as of a cell."""
 
-    problem: str
+    title: str
     setting: str
     label: str
     points: tuple[tuple[float, Cell], ...]
@@ -24,11 +24,11 @@ def series(cells: Sequence[Cell]) -> list[Series]:
     for cell in cells:
         for key, value in cell.changes.items():
             if _numeric(value) and cell.score is not None:
-                group = (cell.problem, key, label(cell.method, _without(cell, key)))
+                group = (cell.title, key, label(cell.method, _without(cell, key)))
                 groups.setdefault(group, []).append((float(value), cell))
     return [
-        Series(problem, key, name, tuple(sorted(points, key=_first)))
-        for (problem, key, name), points in groups.items()
+        Series(title, key, name, tuple(sorted(points, key=_first)))
+        for (title, key, name), points in groups.items()
         if len(points) > 1
     ]
 

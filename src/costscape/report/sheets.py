@@ -4,11 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from costscape.report.differences import PairedDifference
 from costscape.report.digits import interval, mean_sd, seconds
 from costscape.report.published import caption, printed
+from costscape.report.row_facts import QUICK, counted, quick, sources, title_of
 from costscape.report.rows import Row
 from costscape.report.series import Series, series
-from costscape.report.summary import Cell, Stat, counted, quick, sources, summarise
+from costscape.report.summary import Cell, Stat, summarise
+
+ROWS_AND_SEEDS, SEEDS = "rows and seeds", "seeds"
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Line:
 class Sheet:
     """One problem: ``changed`` are the lines of settings at several numbers."""
 
-    problem: str
+    title: str
     header: tuple[str, ...]
     lines: tuple[Line, ...]
     changed: tuple[Line, ...]
@@ -32,16 +36,21 @@ class Sheet:
     cells: tuple[Cell, ...]
     series: tuple[Series, ...]
 
+    @property
+    def anchor(self) -> str:
+        """The title without spaces, for links and labels."""
+        return self.title.replace(QUICK, "-quick")
+
 
 def sheets(rows: Sequence[Row]) -> list[Sheet]:
     """Each problem's table as texts, the same for every format."""
     cells = summarise(rows)
     runs = series(cells)
     found = []
-    for problem in dict.fromkeys(cell.problem for cell in cells):
-        here = tuple(cell for cell in cells if cell.problem == problem)
-        asked = [row for row in rows if row["problem"] == problem]
-        found.append(_sheet(here, tuple(s for s in runs if s.problem == problem), asked))
+    for name in dict.fromkeys(cell.title for cell in cells):
+        here = tuple(cell for cell in cells if cell.title == name)
+        asked = [row for row in rows if title_of(row) == name]
+        found.append(_sheet(here, tuple(s for s in runs if s.title == name), asked))
     return found
 
 
@@ -56,7 +65,8 @@ def _sheet(cells: tuple[Cell, ...], runs: tuple[Series, ...], rows: list[Row]) -
         if not other and any(getattr(cell, name) for cell in cells):
             columns[f"{name}, mean (sd)"] = partial(_stat_text, name)
     if any(cell.is_best_opponent for cell in cells):
-        columns["difference [95 %]"] = _difference
+        kinds = {interval_kind(cell.difference) for cell in cells} - {None}
+        columns["difference [95 %]"] = partial(_difference, "s" if len(kinds) > 1 else "")
     columns["seeds"] = lambda cell: str(len(cell.seeds))
     columns["fit s"] = lambda cell: _timed(cell.fit_seconds, cell, marks)
     columns["decide s"] = lambda cell: _timed(cell.decide_seconds, cell, marks)
@@ -69,7 +79,7 @@ def _sheet(cells: tuple[Cell, ...], runs: tuple[Series, ...], rows: list[Row]) -
     by_label = {cell.label: line for cell, line in lines}
     moved = {point.label: by_label[point.label] for run in runs for _, point in run.points}
     return Sheet(
-        problem=problem,
+        title=cells[0].title,
         header=("method", *columns),
         lines=tuple(kept),
         changed=tuple(moved.values()),
@@ -99,11 +109,20 @@ def _captions(
     best = next((cell for cell in cells if cell.is_best_opponent), None)
     found = ["Mean (standard deviation) over seeds; less is better."]
     if best:
+        kinds = {interval_kind(cell.difference) for cell in cells}
+        rows_too = ROWS_AND_SEEDS in kinds
         found.append(
             f"Difference: the {measure} less that of {best.label}, the best opponent (lowest mean "
-            f"{measure} of the methods not named df2, on common seeds), paired by seed, with its "
-            f"95 % Student interval; a tie is an interval that holds 0."
+            f"{measure} of the methods not named df2, on common seeds), paired by seed"
+            f"{' and test row' if rows_too else ''}, with its 95 % "
+            f"{'interval over blocks of test rows and seeds' if rows_too else 'Student interval'};"
+            f" a tie is an interval that holds 0."
         )
+        if {ROWS_AND_SEEDS, SEEDS} <= kinds:
+            found.append(
+                "An interval marked s is Student's over seeds alone, which leaves out the chance "
+                "in the test rows: their costs were not kept for both methods."
+            )
     if marks:
         named = ", ".join(f"{letter} {device}" for device, letter in marks.items())
         found.append(f"Seconds on {named}: compare them on one device only.")
@@ -123,7 +142,15 @@ def _stat_text(name: str, cell: Cell) -> str:
     return mean_sd(stat.mean, stat.sd) if stat else ""
 
 
-def _difference(cell: Cell) -> str:
+def interval_kind(d: PairedDifference | None) -> str | None:
+    """What the interval is over; None without one."""
+    if d is None or d.low is None:
+        return None
+    return ROWS_AND_SEEDS if d.over_rows else SEEDS
+
+
+def _difference(mark: str, cell: Cell) -> str:
+    """The difference with its interval and verdict; ``mark`` follows one over seeds alone."""
     if cell.is_best_opponent:
         return "best opponent"
     d = cell.difference
@@ -131,7 +158,8 @@ def _difference(cell: Cell) -> str:
         return ""
     if d.mean is None:
         return d.verdict
-    return f"{interval(d.mean, d.low, d.high)} {d.verdict}"
+    marked = mark if interval_kind(d) == SEEDS else ""
+    return f"{interval(d.mean, d.low, d.high)}{marked} {d.verdict}"
 
 
 def _timed(value: float | None, cell: Cell, marks: Mapping[str, str]) -> str:

@@ -8,14 +8,14 @@ from csv import writer
 
 from costscape.report.published import published
 from costscape.report.rows import Row
-from costscape.report.sheets import Line, sheets
+from costscape.report.sheets import Line, interval_kind, sheets
 from costscape.report.summary import Stat, summarise
 
 COLUMNS = (
     *("problem", "method", "seeds", "regret_mean", "regret_sd", "gap_mean", "cost_mean"),
     *("fit_seconds", "decide_seconds", "refused", "changes", "difference", "low", "high"),
     *("verdict", "failed", "paper_regret", "device", "paper_sd", "gap_sd", "cost_sd"),
-    *("measure", "opponent"),
+    *("measure", "opponent", "interval", "quick"),
 )
 ESCAPES = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
@@ -51,9 +51,9 @@ def markdown(rows: Sequence[Row]) -> str:
     """A heading and a table for each problem."""
     parts = []
     for sheet in sheets(rows):
-        parts += [f"## {sheet.problem}", _markdown(sheet.header, sheet.lines)]
+        parts += [f"## {sheet.title}", _markdown(sheet.header, sheet.lines)]
         if sheet.changed:
-            parts += [f"### {sheet.problem}: settings", _markdown(sheet.header, sheet.changed)]
+            parts += [f"### {sheet.title}: settings", _markdown(sheet.header, sheet.changed)]
         parts.append(" ".join(sheet.captions))
     return "\n\n".join(parts) + "\n"
 
@@ -62,11 +62,11 @@ def latex(rows: Sequence[Row]) -> str:
     """A floating table for each problem; needs the package booktabs."""
     parts = []
     for sheet in sheets(rows):
-        caption = f"{_tex(sheet.problem)}. {_tex(' '.join(sheet.captions))}"
-        parts.append(_latex(sheet.header, sheet.lines, caption, f"tab:{sheet.problem}"))
+        caption = f"{_tex(sheet.title)}. {_tex(' '.join(sheet.captions))}"
+        parts.append(_latex(sheet.header, sheet.lines, caption, f"tab:{sheet.anchor}"))
         if sheet.changed:
-            caption = f"{_tex(sheet.problem)}: settings."
-            name = f"tab:{sheet.problem}-settings"
+            caption = f"{_tex(sheet.title)}: settings."
+            name = f"tab:{sheet.anchor}-settings"
             parts.append(_latex(sheet.header, sheet.changed, caption, name))
     return "\n\n".join(parts) + "\n"
 
@@ -100,6 +100,8 @@ def csv(rows: Sequence[Row]) -> str:
             "device": "; ".join(cell.devices),
             "measure": cell.measure,
             "opponent": d.opponent if d else None,
+            "interval": interval_kind(d),
+            "quick": cell.quick,
         }
         lines.writerow([values[name] for name in COLUMNS])
     return out.getvalue()
