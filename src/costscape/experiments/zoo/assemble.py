@@ -1,16 +1,19 @@
 """What all problems of the zoo share: the encoder by the shape of x, and the training."""
 
+from collections.abc import Callable
 from functools import partial
 
 from costscape.data import Splits
 from costscape.evaluation import Truth
 from costscape.experiments.problem import Problem
+from costscape.experiments.zoo.decisions import Decision
 from costscape.models import LSTM, MLP, Builder
 from costscape.tasks import Task
 from costscape.train import Training
 
 POINTS = 100
 VARIANCES = (0.02, 0.05, 0.1)
+Parts = tuple[Callable[[], Splits], Callable[[], Decision]]  # makers of the data and the decision
 
 
 def assemble(data: Splits, task: Task, source: str, truth: Truth | None = None) -> Problem:
@@ -27,3 +30,9 @@ def assemble(data: Splits, task: Task, source: str, truth: Truth | None = None) 
         source=source,
         truth=truth,
     )
+
+
+def from_parts(name: str, source: str, parts: Parts, seed: int) -> Problem:
+    """A problem on real data, which are the same for every seed."""
+    data, decision = parts
+    return assemble(data(), decision().task, f"{name}: {source}, embedded, for seed {seed}")

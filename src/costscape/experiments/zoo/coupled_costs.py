@@ -29,7 +29,11 @@ class Transfer:
 
 @dataclass(frozen=True)
 class OfTotal:
-    """sum (y-a)^2 + short (sum y - sum a)+^2: the total must not be short. Convex."""
+    """sum (y-a)^2 + short (sum y - sum a)+^2: the total must not be short. Convex.
+
+    On a Budget the point nearest to y >= 0 is best in hindsight: of all points with its total it
+    is nearest to y, and both summands fall as the total rises to that of y.
+    """
 
     short: float
 
@@ -68,13 +72,10 @@ class Trucks:
 
 @dataclass(frozen=True)
 class Pathways:
-    """Row y of a table of costs, weighed by a: y (one number) is a class, a a choice of columns.
-
-    Linear in a. ``table[k][j]`` is the cost of choice j where the class is k.
-    """
+    """sum_kj y_k table[k][j] a_j: y is a class and a a choice, both one-hot. Linear in a."""
 
     table: tuple[tuple[float, ...], ...]
 
     def __call__(self, y: Tensor, a: Tensor) -> Tensor:
         costs = torch.tensor(self.table, dtype=a.dtype, device=a.device)
-        return (costs[y[..., 0].round().long()] * a).sum(-1)
+        return ((y @ costs) * a).sum(-1)

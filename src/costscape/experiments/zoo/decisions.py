@@ -69,18 +69,14 @@ def listed(task: Task) -> Decision:
 
 
 def coupled(cost: Cost, feasible: ConstraintSet) -> Decision:
-    """A convex cost of all coordinates together on a Box, a Budget or a Simplex.
+    """A convex cost of all coordinates together: any on a Box, smooth on a Budget or a Simplex.
 
-    The best action in hindsight is the cost's ``hindsight(y)`` where it has one; otherwise y on a
-    Box, and found by an iterative solver for smooth costs on other sets.
+    The best action in hindsight is the cost's ``hindsight(y)`` where it has one, otherwise the
+    point of the set nearest to y.
     """
     task = Task(cost, feasible, convex=True)
-    closed_form = getattr(cost, "hindsight", None)
-    if isinstance(feasible, Box):
-        task.hindsight = closed_form or feasible.project
-        return Decision(task, _with_kinks)
-    task.hindsight = closed_form or SMOOTH.hindsight(task)
-    return Decision(task, _without_kinks)
+    task.hindsight = getattr(cost, "hindsight", feasible.project)
+    return Decision(task, _with_kinks if isinstance(feasible, Box) else _without_kinks)
 
 
 def ramp_limits(dim: int, upper: float, limit: float) -> Polytope:

@@ -43,4 +43,4 @@ class Generated:
         data = Dataset(x, law.sample(x, dim, rng))
         parts = Splits(data[: cuts[0]], data[cuts[0] : cuts[1]], data[cuts[1] :])
         truth = SampledTruth(found.task, law, found.best, self.draws)
-        return assemble(parts, found.task, f"{name}, generated with seed {seed}", truth)
+        return assemble(parts, found.task, f"{name}: generated with seed {seed}", truth)
