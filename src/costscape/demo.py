@@ -31,8 +31,7 @@ def run(out: Path, seed: int = 0) -> str:
         encoder=partial(LSTM, hidden=64, dropout=0.3, noise=0.05),
         outcomes=Absolute(),
         points=200,
-        members=1,
-        refit=False,
+        folds=1,
         seed=seed,
         training=Training(epochs=30, patience=10),
     )

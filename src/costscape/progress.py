@@ -3,27 +3,56 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from importlib.util import find_spec
 
 from costscape.distributed import is_first
 
-Show = Callable[[int, str], None]  # the steps done, and a note
+Show = Callable[[float, str], None]  # the steps done, and a note
+
+_AROUND: ContextVar[Show | None] = ContextVar("around", default=None)  # takes a part of a job
 
 
 @contextmanager
 def progress(title: str, total: int, shown: bool) -> Iterator[Show]:
     """Yields a function to call with the steps done and a note, such as the loss.
 
-    A terminal gets a bar; a file or a pipe gets a line about every ten seconds.
+    A terminal gets a bar; a file or a pipe gets a line about every ten seconds. Inside a job of
+    ``one_bar`` the steps advance that bar instead.
     """
-    if not shown or not is_first():
+    around = _AROUND.get()
+    if around is not None:
+        yield lambda done, note: around(done / total, f"{title} {note}")
+    elif not shown or not is_first():
         yield lambda done, note: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:
         with _bar(title, total) as show:
             yield show
     else:
         yield _lines(title, total)
+
+
+@contextmanager
+def one_bar(
+    title: str, jobs: int, shown: bool
+) -> Iterator[Callable[[int], AbstractContextManager[None]]]:
+    """One bar for several jobs: ``with job(i): ...`` is around the i-th, from 0.
+
+    Every ``progress`` inside a job advances the bar by its part of that job.
+    """
+    with progress(title, jobs, shown) as show:
+
+        @contextmanager
+        def job(i: int) -> Iterator[None]:
+            token = _AROUND.set(lambda part, note: show(i + min(part, 1.0), note))
+            try:
+                yield
+            finally:
+                _AROUND.reset(token)
+            show(i + 1, "")
+
+        yield job
 
 
 @contextmanager
@@ -34,7 +63,7 @@ def _bar(title: str, total: int) -> Iterator[Show]:
     columns = [
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
+        TextColumn("{task.percentage:.0f} %"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     ]
@@ -44,12 +73,15 @@ def _bar(title: str, total: int) -> Iterator[Show]:
 
 
 def _lines(title: str, total: int, every: float = 10.0) -> Show:
-    last = time.monotonic()
+    begin = last = time.monotonic()
 
-    def show(done: int, note: str) -> None:
+    def show(done: float, note: str) -> None:
         nonlocal last
-        if time.monotonic() - last >= every:
-            last = time.monotonic()
-            print(f"{title}: {done}/{total} {note}", file=sys.stderr, flush=True)
+        now = time.monotonic()
+        if now - last >= every and done > 0:
+            last = now
+            left = (now - begin) / done * (total - done)
+            line = f"{title}: {done:.3g}/{total}, about {left:.0f} s left. {note}"
+            print(line.rstrip(), file=sys.stderr, flush=True)
 
     return show

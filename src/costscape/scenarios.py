@@ -89,6 +89,23 @@ class Scenarios:
         rows = torch.arange(len(k), device=k.device)[:, None]
         return Scenarios(w, y[0][k] if self.shared else y[rows, k], own=True)
 
+    def thinned(self, most: int) -> "Scenarios":
+        """At most ``most`` scenarios for each x, all of equal weight where there were more.
+
+        Systematic resampling: scenario s is taken once for each of the points (i + 1/2) / most,
+        i = 0 .. most - 1, that fall into its part of the cumulated weights. No scenario is taken
+        less or more often than its weight says, up to one (Kitagawa, 1996).
+        """
+        w, y = self.weights, self.values
+        if w.shape[1] <= most:
+            return self
+        ends = w.double().cumsum(1)
+        points = (torch.arange(most, device=w.device, dtype=ends.dtype) + 0.5) / most
+        taken = torch.searchsorted(ends / ends[:, -1:], points.expand(len(w), -1).contiguous())
+        rows = torch.arange(len(w), device=w.device)[:, None]
+        kept = y[0][taken] if self.shared else y[rows if len(y) > 1 else 0 * rows, taken]
+        return Scenarios(w.new_full(taken.shape, 1 / most), kept, own=True)
+
 
 def _light(w: Tensor, eps: float) -> Tensor:
     """A weight for each x, all below which are at most eps together; a power of 2 times eps / S.
@@ -106,15 +123,19 @@ def _light(w: Tensor, eps: float) -> Tensor:
     return torch.cat(most)
 
 
-def union(parts: list[Scenarios]) -> Scenarios:
-    """The equal mixture of several scenario sets for the same x; g is then their mean."""
+def union(parts: list[Scenarios], shares: list[float] | None = None) -> Scenarios:
+    """The mixture of several scenario sets for the same x; g is then their weighted mean.
+
+    ``shares`` are the weights of the parts, equal by default.
+    """
     if len(parts) == 1:
         return parts[0]
+    shares = shares or [1 / len(parts)] * len(parts)
     values = [p.values for p in parts]
     if len({len(v) for v in values}) > 1:
         rows = max(len(v) for v in values)
         values = [v.expand(rows, *v.shape[1:]) for v in values]
-    weights = torch.cat([p.weights for p in parts], 1) / len(parts)
+    weights = torch.cat([share * p.weights for p, share in zip(parts, shares, strict=True)], 1)
     return Scenarios(weights, torch.cat(values, 1), own=not all(p.shared for p in parts))
 
 

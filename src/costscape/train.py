@@ -1,5 +1,6 @@
 """The one training loop: batches, moving average, early stopping, checkpoints, resume."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, cos, pi
@@ -32,32 +33,49 @@ __all__ = [
 ]
 
 RATE = 1e-3  # of Adam, where neither the user nor the method says otherwise; the paper's
+STEPS = 1000  # of Adam in a fit whose number of epochs is not given (benchmarks/zoo)
+EPOCHS = (8, 100)  # the fewest and the most of such a fit
+LONG, FALLING = (
+    4,
+    0.1,
+)  # a warning needs so many epochs in the last fifth, and such a part of the fall
+PATIENCE = 5  # early stopping waits for this part of the epochs, where it is not given
 
 
 @dataclass(frozen=True)
 class Training:
     """How a network is fitted: Adam over shuffled batches.
 
-    ``lr`` None leaves the rate to the method. With ``decay`` it falls to 0 along a cosine over the
-    epochs. Early stopping waits ``patience`` epochs for a better validation score, which is the
-    mean of the last ``smooth`` epochs' since a single one is noisy; where deciding is costly, it
-    is read only every ``score_every`` epochs and stands until then. ``checkpoint`` names a
-    file written after every epoch; a fit that finds it goes on from there and ends with the same
-    bits as an unbroken one. ``device`` None takes a GPU where there is one. ``compile`` runs the
-    loss through torch.compile, which pays on long fits, and goes on without if that fails.
-    ``record`` replays a step on a GPU as one CUDA graph, where the loss allows it; networks that
-    are fitted together then share the graph, and their LSTMs are computed as one (``Together``).
-    Such an LSTM's dropout and noise are other draws from the same seed than without ``record``.
-    Under torchrun ``batch_size`` is that of all processes together.
+    Arguments:
+        epochs: passes over the training rows. None takes as many as give about 1,000 steps, from
+            8 to 100, so that one schedule serves a few hundred rows and many thousands.
+        batch_size: rows in a step; under torchrun those of all processes together.
+        lr: the rate; None leaves it to the method.
+        weight_decay: of Adam.
+        decay: the rate falls to 0 along a cosine over the epochs.
+        patience: epochs that early stopping waits for a better validation score; None waits for a
+            fifth of all.
+        smooth: epochs whose mean score counts as that of the last of them.
+        score_every: epochs from one reading of the validation score to the next, where deciding
+            is costly.
+        checkpoint: a file written after every epoch. A fit that finds it continues from there and
+            ends with the same bits as an uninterrupted one.
+        device: None takes a GPU where there is one.
+        compile: run the loss through torch.compile, which pays off on long fits; where that fails,
+            the fit continues without.
+        record: replay a step on a GPU as one CUDA graph, where the loss allows it. Networks that
+            are fitted together then share the graph, and their LSTMs are computed as one
+            (``Together``). Such an LSTM draws other dropout and noise from the same seed.
+        progress: show a progress bar on stderr.
     """
 
-    epochs: int = 60
+    epochs: int | None = None
     batch_size: int = 64
     lr: float | None = None
     weight_decay: float = 0.0
     decay: bool = True
-    patience: int = 20
-    smooth: int = 5
+    patience: int | None = None
+    smooth: int = 1
     score_every: int = 1
     checkpoint: Path | str | None = None
     device: str | None = None
@@ -67,12 +85,22 @@ class Training:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience", "smooth", "score_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"Training needs {name} of at least 1, but got {getattr(self, name)}."
-                )
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"Training needs {name} of at least 1, but got {value}.")
         if self.lr is not None and not self.lr > 0:
             raise ValueError(f"Training needs a positive lr, but got {self.lr}.")
+
+    def for_rows(self, rows: int) -> "Training":
+        """The same with the epochs and the patience that None stands for on so many rows.
+
+        >>> Training().for_rows(300).epochs, Training().for_rows(40_000).epochs
+        (100, 8)
+        """
+        least, most = EPOCHS
+        steps = ceil(rows / self.batch_size)
+        epochs = self.epochs or min(max(ceil(STEPS / steps), least), most)
+        return replace(self, epochs=epochs, patience=self.patience or max(1, epochs // PATIENCE))
 
     def where(self) -> torch.device:
         named = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -90,21 +118,18 @@ def fit_network(
     ema: float | None = None,
     title: str = "fit",
     recipe: str = "",
-    start: bool = False,
-    until: int | None = None,
 ) -> History:
     """Minimise ``loss`` over ``data``; leave the model at its best epoch, or at the last.
 
     ``score(model)``, less is better, is read after every epoch; without it the last epoch is
     kept. With ``ema`` the score and the answer are those of the moving average of the weights.
-    With ``start`` the model is scored as it comes, too, and left so where no epoch is better;
-    ``until`` ends the fit after so many epochs, while the rate falls as if it went on; ``recipe``
-    says in words what is fitted, so that a checkpoint of another fit is refused.
+    ``recipe`` describes what is fitted, so that a checkpoint of another fit is refused. A warning
+    says when the last epoch was the best: more epochs may then do better.
 
     Under torchrun each process computes the loss on its rows of every batch, and all take the
     same steps. The first one's score counts, and it alone writes the checkpoint.
     """
-    fit = Fit(model, loss, seed, score, ema, title, recipe, start=start, until=until)
+    fit = Fit(model, loss, seed, score, ema, title, recipe)
     return _in_step([fit], data, training)[0]
 
 
@@ -142,8 +167,6 @@ def fit_networks(
             ema=fit.ema,
             title=fit.title,
             recipe=fit.recipe,
-            start=fit.start,
-            until=fit.until,
         )
         for fit in fits
     ]
@@ -159,6 +182,9 @@ def check_ema(owner: str, ema: float | None) -> None:
 def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[History]:
     """All fits together, epoch by epoch and step by step, until the last has stopped."""
     distributed.check_same_rows(data.x, data.y)
+    count = fits[0].count(data)
+    training = training.for_rows(count)
+    assert training.epochs is not None
     fast = all(_records(fit.model, training) for fit in fits)
     runs = [_start(fit, data, training, fast) for fit in fits]
     device = next(fits[0].model.parameters()).device
@@ -166,7 +192,6 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
     leads = distributed.is_first()
     keeper = _keeper(fits, data, training)
     epochs, first = training.epochs, 0
-    count = fits[0].count(data)
     steps = ceil(count / training.batch_size)
     with (
         torch.random.fork_rng([device] if device.type == "cuda" else []),
@@ -178,9 +203,6 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
                 run.load(state)
             set_rng(device, saved["rng"])
             first = saved["epoch"] + 1
-        else:
-            for run in runs:
-                run.begin()
         for epoch in range(first, epochs):
             going = [run for run in runs if not _is_over(run, epoch, training)]
             if not going:
@@ -207,7 +229,24 @@ def _in_step(fits: Sequence[Fit], data: Dataset, training: Training) -> list[His
                 kept = states[0] if len(states) == 1 else {"fits": states}
                 keeper.save(rng=get_rng(device), epoch=epoch, **kept)
             show(epoch + 1, _note(going))
-    return [run.end() for run in runs]
+    histories = [run.end() for run in runs]
+    for history in histories:
+        _warn_of_too_few_epochs(history, epochs)
+    return histories
+
+
+def _warn_of_too_few_epochs(history: History, epochs: int) -> None:
+    """Warn where the last epoch was the best and the score was still falling clearly."""
+    scores, tail = history.scores, epochs // 5
+    if tail < LONG or len(scores) < epochs or history.best_epoch < epochs - 1:
+        return
+    fall, whole = scores[-1 - tail] - scores[-1], max(scores) - scores[-1]
+    if fall > FALLING * whole > 0:
+        warnings.warn(
+            f"The last of {epochs} epochs was the best: in its last fifth the fit still made "
+            f"{fall / whole:.0%} of its progress. Train longer: Training(epochs={2 * epochs}).",
+            stacklevel=2,
+        )
 
 
 def _start(fit: Fit, data: Dataset, training: Training, fast: bool) -> Underway:
@@ -224,13 +263,14 @@ def _close(run: Underway, epoch: int, loss: float, training: Training) -> None:
     turn = run.fit.score is None or _reads(epoch, training)
     if run.fit.score is not None:
         history.scores.append(run.read() if turn else history.scores[-1])
+    assert training.epochs is not None
     if turn and history.improved(epoch, training.epochs, training.smooth):
         run.keep()
 
 
 def _is_over(run: Underway, epoch: int, training: Training) -> bool:
-    if run.fit.until is not None and epoch >= run.fit.until:
-        return True
+    assert training.epochs is not None
+    assert training.patience is not None
     ready = min(training.smooth, training.epochs) - 1  # no epoch before it can be kept
     waited = epoch - max(run.history.best_epoch, ready)
     return run.fit.score is not None and waited > training.patience
@@ -282,6 +322,7 @@ def _own_seed(seed: int, epoch: int) -> int:
 
 def _reads(epoch: int, training: Training) -> bool:
     """Whether the validation score is read after this epoch; after the first and last it is."""
+    assert training.epochs is not None
     last = epoch == training.epochs - 1
     return epoch == 0 or last or (epoch + 1) % training.score_every == 0
 

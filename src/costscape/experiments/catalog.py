@@ -15,7 +15,9 @@ from costscape.methods import (
     LANCER,
     LODL,
     SOEBM,
+    Blend,
     Constant,
+    CrossFit,
     KernelSmoother,
     Method,
     NearestNeighbours,
@@ -28,14 +30,23 @@ from costscape.methods import (
 from costscape.models import Mixture, Point
 from costscape.solvers import Implicit
 from costscape.tasks import proportional
-from costscape.train import Training
 
 Make = Callable[[Problem, int], Method]
 
 
+def _network(p: Problem, seed: int) -> dict[str, Any]:
+    """What all opponents with a network share on a problem."""
+    return {"encoder": p.network, "solver": p.solver, "training": p.schedule, "seed": seed}
+
+
 def df2(p: Problem, seed: int) -> Method:
-    """DF2 with its defaults."""
-    return DF2(p.task, p.network, **p.df2, solver=p.solver, seed=seed)
+    """DF2 with its defaults: its forms, cross-fitted and blended."""
+    return DF2(p.task, p.network, solver=p.solver, seed=seed)
+
+
+def df2_quick(p: Problem, seed: int) -> Method:
+    """DF2 with one network."""
+    return replace(DF2.quick(p.task, seed=seed), encoder=p.network, solver=p.solver)
 
 
 def df2_paper(p: Problem, seed: int) -> Method:
@@ -46,65 +57,64 @@ def df2_paper(p: Problem, seed: int) -> Method:
     return replace(made, choose_epoch=True, solver=p.solver)
 
 
+def blend(p: Problem, seed: int) -> Method:
+    """DF2's forms, a mixture, a forest and neighbours, cross-fitted and blended."""
+    return Blend(p.task, solver=p.solver, seed=seed)
+
+
 def policy_net(p: Problem, seed: int) -> Method:
     """A network from x to the action, trained on its cost."""
-    return PolicyNet(p.task, p.network, seed=seed)
+    return PolicyNet(p.task, p.network, training=p.schedule, seed=seed)
 
 
 def two_stage_pe(p: Problem, seed: int) -> Method:
     """The conditional mean, then the best action for it."""
-    return TwoStage(p.task, Point(), encoder=p.network, solver=p.solver, seed=seed)
+    return TwoStage(p.task, Point(), **_network(p, seed))
 
 
 def two_stage_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians by likelihood, then the best action for draws of it."""
-    return TwoStage(p.task, Mixture(k), encoder=p.network, solver=p.solver, seed=seed)
+    return TwoStage(p.task, Mixture(k), **_network(p, seed))
 
 
 def dfl_pe(p: Problem, seed: int) -> Method:
     """A point forecast trained through the argmin."""
-    return DFL(
-        p.task, Point(), layer=Implicit(p.solver), encoder=p.network, solver=p.solver, seed=seed
-    )
+    return DFL(p.task, Point(), layer=Implicit(p.solver), **_network(p, seed))
 
 
 def dfl_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained through the argmin over its draws."""
-    return DFL(
-        p.task, Mixture(k), layer=Implicit(p.solver), encoder=p.network, solver=p.solver, seed=seed
-    )
+    return DFL(p.task, Mixture(k), layer=Implicit(p.solver), **_network(p, seed))
 
 
 def so_ebm_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained as an energy of the action."""
-    return SOEBM(
-        p.task, Mixture(k), encoder=p.network, variances=p.variances, solver=p.solver, seed=seed
-    )
+    return SOEBM(p.task, Mixture(k), variances=p.variances, **_network(p, seed))
 
 
 def lodl_pe(p: Problem, seed: int) -> Method:
     """A point forecast trained on a learned loss of its own for each pair."""
-    return LODL(p.task, Point(), encoder=p.network, solver=p.solver, seed=seed)
+    return LODL(p.task, Point(), **_network(p, seed))
 
 
 def lodl_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained on a learned loss of its own for each pair."""
-    return LODL(p.task, Mixture(k), encoder=p.network, solver=p.solver, seed=seed)
+    return LODL(p.task, Mixture(k), **_network(p, seed))
 
 
 def egl(p: Problem, seed: int) -> Method:
     """A point forecast trained on one learned loss for all pairs."""
-    return EGL(p.task, encoder=p.network, solver=p.solver, seed=seed)
+    return EGL(p.task, **_network(p, seed))
 
 
 def lancer(p: Problem, seed: int) -> Method:
     """A point forecast trained on a learned landscape of decision cost."""
-    return LANCER(p.task, encoder=p.network, solver=p.solver, seed=seed)
+    return LANCER(p.task, **_network(p, seed))
 
 
 def taskmet(p: Problem, seed: int) -> Method:
     """A point forecast by least squares in a learned metric."""
-    return TaskMet(p.task, encoder=p.network, solver=p.solver, seed=seed)
+    return TaskMet(p.task, **_network(p, seed))
 
 
 def wsaa_knn(p: Problem, seed: int) -> Method:
@@ -129,7 +139,7 @@ def cme(p: Problem, seed: int) -> Method:
 
 def no_attention(p: Problem, seed: int) -> Method:
     """A plain network g(x, a), fitted as DF2 is."""
-    return PlainNetwork(p.task, p.network, solver=p.solver, seed=seed)
+    return PlainNetwork(p.task, **_network(p, seed))
 
 
 def constant(p: Problem, seed: int) -> Method:
@@ -144,7 +154,9 @@ def in_proportion(p: Problem, seed: int) -> Method:
 
 METHODS: dict[str, Make] = {
     "df2": df2,
+    "df2-quick": df2_quick,
     "df2-paper": df2_paper,
+    "blend": blend,
     "policy-net": policy_net,
     "two-stage-pe": two_stage_pe,
     "dfl-pe": dfl_pe,
@@ -169,6 +181,7 @@ FAMILIES: dict[str, Callable[[Problem, int, int], Method]] = {
 }
 
 
+CROSSFIT = "+crossfit"  # after a method's name: once for each fold, averaged
 LEVELS = "+levels"  # after a method's name: outcomes relative to what the problem says
 ENCODER = "+encoder"  # after a method's name: the paper's encoder
 
@@ -176,10 +189,13 @@ ENCODER = "+encoder"  # after a method's name: the paper's encoder
 def method_of(name: str) -> Make:
     """The maker of a named method; ``two-stage-gmm10`` is the family's with K = 10.
 
-    ``two-stage-gmm10+levels`` sees windows and outcomes relative to the problem's ``level``: as
-    multiples of a window's mean, or as changes from last week, damped.
-    ``two-stage-gmm10+encoder`` has the paper's encoder.
+    ``two-stage-gmm10+levels`` sees windows and outcomes as multiples of the problem's ``level``.
+    ``two-stage-gmm10+encoder`` has the paper's encoder, and ``two-stage-gmm10+crossfit`` is
+    fitted once for each of four folds, as DF2 is.
     """
+    if name.endswith(CROSSFIT):
+        make = method_of(name.removesuffix(CROSSFIT))
+        return lambda p, seed: CrossFit(make(p, seed))
     if name.endswith(LEVELS):
         make = method_of(name.removesuffix(LEVELS))
         return partial(_with, make, name, "level", lambda p: p.level)
@@ -213,8 +229,7 @@ def _with(
 
 def _made(make: Make, p: Problem, seed: int) -> Method:
     method = make(p, seed)
-    training = getattr(method, "training", None)
-    if p.score_every == 1 or not isinstance(training, Training):
+    training = method.trains()
+    if p.score_every == 1 or training is None:
         return method
-    often = replace(training, score_every=p.score_every)
-    return replace(method, training=often)  # type: ignore[type-var]
+    return method.changed(training=replace(training, score_every=p.score_every))

@@ -30,7 +30,7 @@ def landscape(run: Run, row: int = 0, device: str | None = None) -> dict[str, An
     train, val = p.data.train, p.data.val
     x = p.data.test.x[row : row + 1]
     first = replace(method.training, epochs=1, lr=NOTHING)
-    start = replace(method, training=first, members=1, ema=None, refit=False)
+    start = replace(method, training=first, folds=1, ema=None)
     lower, upper = (bound.cpu() for bound in p.task.feasible.bounds)
     a1, a2 = (torch.linspace(float(lower[i]), float(upper[i]), GRID) for i in range(2))
     a = torch.cartesian_prod(a1, a2)

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -15,7 +14,6 @@ from costscape.data import (
     Sales,
     Splits,
     Wind,
-    last_week,
     mobility,
     pooled_sales,
     sales,
@@ -25,15 +23,12 @@ from costscape.data import (
 )
 from costscape.data.sources import VARIABLE
 from costscape.experiments.problem import Problem as Problem
+from costscape.experiments.problem import fixed_epochs
 from costscape.experiments.zoo import ZOO
 from costscape.models import (
     DCRNN,
     LSTM,
     MLP,
-    Base,
-    Changes,
-    Damped,
-    Refined,
     edges_of,
 )
 from costscape.solvers import FrankWolfe
@@ -51,12 +46,10 @@ from costscape.tasks import (
 )
 from costscape.tasks import synthetic_convex as convex_task
 from costscape.tasks import synthetic_nonconvex as nonconvex_task
-from costscape.train import Training
 
 FIRST, STATE = np.datetime64("2020-04-01"), "2021-01-08"  # of the vaccine problems
 WEEK = np.timedelta64(7, "D")
-# a holiday's week tells little about the next, in standard deviations of the base and of x
-NEAR_LAST_WEEK, SEEN = Damped(last_week, within=2.0), 3.0
+EPOCHS = 60  # of every opponent on the paper's problems
 
 
 def synthetic_convex(seed: int = 0) -> Problem:
@@ -75,7 +68,8 @@ def _synthetic(task: SeparableTask, seed: int) -> Problem:
         data=made.splits,
         task=task,
         encoder=partial(MLP, 2),
-        training=Training(epochs=50),
+        training=fixed_epochs(50),
+        schedule=fixed_epochs(EPOCHS),
         points=1000,
         variances=(0.01, 0.02, 0.05),
         source=f"three Gaussians, seed {seed}",
@@ -99,7 +93,8 @@ def _bidding(data: Splits, source: str) -> Problem:
         data=data,
         task=wind_bidding(),
         encoder=partial(LSTM, hidden=256),
-        training=Training(epochs=200),
+        training=fixed_epochs(200),
+        schedule=fixed_epochs(EPOCHS),
         points=500,
         variances=(0.02, 0.05, 0.1),
         source=source,
@@ -115,9 +110,7 @@ def one_item(seed: int = 0, item: int = 1) -> Problem:
 def whole_store(seed: int = 0) -> Problem:
     """The same for all items of a store, each in its own mean sales, pooled."""
     found: PooledSales = _read(pooled_sales, os.environ.get(VARIABLE))
-    # fifty items, so that an epoch has fifty times as many steps
-    training = Training(epochs=12, lr=3e-4)
-    return replace(_stock(found.splits, found.source), df2={"training": training})
+    return _stock(found.splits, found.source)
 
 
 def _stock(data: Splits, source: str) -> Problem:
@@ -125,7 +118,8 @@ def _stock(data: Splits, source: str) -> Problem:
         data=data,
         task=inventory(),
         encoder=LSTM,
-        training=Training(epochs=200),
+        training=fixed_epochs(200),
+        schedule=fixed_epochs(EPOCHS),
         points=230,
         variances=(0.05, 0.1, 0.2),
         source=source,
@@ -156,21 +150,14 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         data=found.splits,
         task=task,
         encoder=network,
-        training=Training(epochs=50, lr=1e-4),
+        training=fixed_epochs(50, lr=1e-4),
+        schedule=fixed_epochs(EPOCHS),
         points=100,
         variances=(0.01, 0.02, 0.05),
         source=found.source,
         network=network,
         solver=FrankWolfe(),
         score_every=5,
-        level=Base(NEAR_LAST_WEEK, SEEN),
-        # each x has epidemics of its own, 64 x 16 x 8 of them a step
-        df2={
-            "outcomes": Changes(NEAR_LAST_WEEK, Refined(), SEEN),
-            "points": 8,
-            "actions": 16,
-            "training": Training(lr=1e-4),
-        },
     )
 
 

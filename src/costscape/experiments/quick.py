@@ -17,7 +17,7 @@ COSTLY = (3, 2, 2)  # where f is a simulation
 SMALL: dict[str, Any] = {
     "points": 50,
     "actions": 20,
-    "members": 1,
+    "folds": 2,
     "draws": 20,
     "train_draws": 8,
     "samples": 16,

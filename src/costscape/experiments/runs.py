@@ -104,12 +104,12 @@ def _made(run: Run) -> Prepared:
 
 def _placed(method: Method, at: Training) -> Method:
     """The same method on that device; one without a training works where its task is."""
-    training = getattr(method, "training", None)
-    if isinstance(training, Training):
-        return _replaced(method, training=replace(training, device=at.device, progress=False))
+    training = method.trains()
+    if training is not None:
+        return method.changed(training=replace(training, device=at.device, progress=False))
     if method.task.feasible.bounds[0].device == at.where():
         return method
-    return _replaced(method, task=deepcopy(method.task).to(at.where()))
+    return method.changed(task=deepcopy(method.task).to(at.where()))
 
 
 def _recipe(run: Run, settings: Any) -> str:
@@ -137,7 +137,7 @@ def _latest(data: Splits, share: Any) -> Splits:
 
 
 def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
-    own = {f.name for f in fields(method)} - {"task", "seed", "training"}  # type: ignore[arg-type]
+    own = method.setting_names() - {"task", "seed", "training"}
     general = {f.name for f in fields(Training)} - NOWHERE
     unknown = sorted(set(changes) - own - general)
     if unknown:
@@ -147,11 +147,11 @@ def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
         )
     mine = {key: value for key, value in changes.items() if key in own}
     rest = {key: value for key, value in changes.items() if key not in own}
-    training = getattr(method, "training", None)
+    training = method.trains()
     try:
-        if isinstance(training, Training):
+        if training is not None:
             mine["training"] = replace(training, **rest)
-        return _replaced(method, **mine)
+        return method.changed(**mine)
     except Refusal:
         raise
     except TypeError as error:
@@ -159,12 +159,11 @@ def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
         raise ValueError(f"{name} cannot take {changes}: {reason}") from error
 
 
-def _replaced(method: Method, **settings: Any) -> Method:
-    return replace(method, **settings)  # type: ignore[type-var]
-
-
 def _unsaid(method: Method, problem: Problem) -> dict[str, Any]:
     found = method.unsaid(problem.data.train)
+    training = method.trains()
+    if training is not None and training.epochs is None:
+        found = {**found, "epochs": training.for_rows(len(problem.data.train)).epochs}
     return {"unsaid": found} if found else {}
 
 

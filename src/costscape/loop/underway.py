@@ -41,9 +41,7 @@ class Fit:
     """A network, and what it is fitted to; see ``fit_network``.
 
     ``name`` tells its checkpoint from those of the networks it is fitted with; ``rows`` are those
-    of the data that it learns from, None for all. With ``start`` the network is also scored as it
-    comes, and kept so where no epoch is better. ``until`` ends it after so many epochs of a longer
-    schedule.
+    of the data that it learns from, None for all.
     """
 
     model: nn.Module
@@ -55,8 +53,6 @@ class Fit:
     recipe: str = ""
     name: str = ""
     rows: Tensor | None = None
-    start: bool = False
-    until: int | None = None
 
     def count(self, data: Dataset) -> int:
         """How many pairs it learns from."""
@@ -133,12 +129,6 @@ class Underway:
         assert self.fit.score is not None
         with torch.no_grad():
             return distributed.number_of_first(float(self.fit.score(self.average)))
-
-    def begin(self) -> None:
-        """The score of the network as it comes, if that counts."""
-        if self.fit.start and self.fit.score is not None:
-            self.average.eval()
-            self.history.best = self.read()
 
     def keep(self) -> None:
         if self.fit.score is not None:  # without one it is always the latest

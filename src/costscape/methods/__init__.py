@@ -1,8 +1,11 @@
 """Fit on (x, y), then decide: x -> a in C."""
 
 from costscape.methods.base import Method
+from costscape.methods.blend import Blend
+from costscape.methods.blending import Greedy, SlopeWeights
 from costscape.methods.cme import CME
 from costscape.methods.constant import Constant
+from costscape.methods.crossfit import CrossFit
 from costscape.methods.df2 import DF2
 from costscape.methods.dfl import DFL
 from costscape.methods.direct import PlainNetwork
@@ -36,10 +39,13 @@ __all__ = [
     "LANCER",
     "LODL",
     "SOEBM",
+    "Blend",
     "Constant",
     "Costs",
+    "CrossFit",
     "DirectedQuadratic",
     "DirectedWeightedMSE",
+    "Greedy",
     "KernelSmoother",
     "Langevin",
     "LossNetwork",
@@ -50,6 +56,7 @@ __all__ = [
     "Quadratic",
     "RandomForest",
     "ScenarioMethod",
+    "SlopeWeights",
     "Slopes",
     "SurfaceMethod",
     "TaskMet",

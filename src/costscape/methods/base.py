@@ -4,7 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,9 @@ from torch import Generator, Tensor, nn
 from costscape.arrays import Form, columns_of, read
 from costscape.data import Dataset
 from costscape.methods import store
+from costscape.methods.folds import Fold
 from costscape.tasks import Task
+from costscape.train import Training
 
 M = TypeVar("M", bound="Method")
 HELD_OUT = 0.2  # the share of the rows, the latest, that chooses the epoch when no val is given
@@ -51,6 +53,39 @@ class Method(ABC):
     def unsaid(self, train: Dataset) -> dict[str, Any]:
         """What settings left at None stand for on such data, as JSON, where that may change."""
         return {}
+
+    def chosen(self) -> dict[str, Any]:
+        """What the fit chose, as JSON: the form of outcomes, the weights of candidates."""
+        return {}
+
+    def changed(self: M, **settings: Any) -> M:
+        """An unfitted copy with some settings changed."""
+        return replace(self, **settings)  # type: ignore[type-var]
+
+    def setting_names(self) -> set[str]:
+        """The settings that ``changed`` takes."""
+        return {f.name for f in fields(self)}  # type: ignore[arg-type]
+
+    def trains(self) -> Training | None:
+        """How the method trains its networks; None where it has none."""
+        return getattr(self, "training", None)
+
+    def on_all_rows(self: M, fits: Sequence[M]) -> M | None:
+        """The unfitted method to fit to all pairs once ``fits`` have chosen the settings.
+
+        None where a fit needs held-out pairs to choose its epoch: the mean of the fits decides.
+        """
+        return None
+
+    @classmethod
+    def fit_together(
+        cls, methods: Sequence["Method"], pairs: Dataset, folds: Sequence[Fold]
+    ) -> bool:
+        """Fit several methods of this class at once, each without its fold, if that is faster.
+
+        False leaves them unfitted, to be fitted one by one.
+        """
+        return False
 
     @abstractmethod
     def _facts(self) -> dict[str, Any]:
@@ -94,11 +129,8 @@ class Method(ABC):
     def save(self, path: str | Path) -> None:
         """Write the fitted method to one file; ``costscape.load(path, task)`` reads it."""
         model = self._fitted()
-        assert is_dataclass(self)
-        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "task"}
         header = {
-            "method": type(self).__name__,
-            "settings": {name: store.to_json(value) for name, value in settings.items()},
+            **self.to_json(),
             "fitted": {
                 "x_shape": self.x_shape_,
                 "y_shape": self.y_shape_,
@@ -109,6 +141,14 @@ class Method(ABC):
             },
         }
         store.write(Path(path), model.state_dict(), header)
+
+    def to_json(self) -> dict[str, Any]:
+        """The class and the settings, the task apart; ``costscape.load`` reads them."""
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "task"}  # type: ignore[arg-type]
+        return {
+            "method": type(self).__name__,
+            "settings": {name: store.to_json(value) for name, value in settings.items()},
+        }
 
     def restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any]) -> None:
         """Become the fitted method that ``save`` wrote; called by ``load``."""

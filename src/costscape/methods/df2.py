@@ -2,15 +2,14 @@
 
     minimise  mean_(x, y)  mean_(a ~ C)  ( g(x, a) - f(y, a) )^2               (paper, Eq. 3)
 
-or, by default here, the same of how g and f change from action to action.
+or, by default here, the same of how g and f change from action to action (``targets.Slopes``).
 
 Kong, Mu, Cui, Zhuang, Prakash, Dai and Zhang, DF2: Distribution-Free Decision-Focused Learning,
 UAI 2025.
 """
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -19,67 +18,80 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.distributed import own_rows, whole
 from costscape.methods import store
+from costscape.methods.base import Method
+from costscape.methods.blended_fit import Candidate, fit_blend
+from costscape.methods.blending import Greedy, Selection
 from costscape.methods.by_rows import learned
-from costscape.methods.drafts import Draft, Fitted, Network, as_if_certain, carry_out
-from costscape.methods.folds import Fold, fold, together
-from costscape.methods.forms import (
-    clearly_best,
-    in_turn,
-    inner,
-    of_member,
-    suitable,
-)
-from costscape.methods.networks import network_of, usual_points
-from costscape.methods.scoring import decision_costs, validation_cost
-from costscape.methods.surfaces import ScenarioMethod
+from costscape.methods.ensemble import EnsembleMethod, take
+from costscape.methods.folds import Fold, check_folds, together
+from costscape.methods.forms import SINGLE, name_of, suitable, usual_points
+from costscape.methods.scoring import validation_cost
 from costscape.methods.targets import Costs, Slopes, Target
 from costscape.models import (
     Absolute,
+    Blended,
     Builder,
-    Members,
+    OutcomeNetwork,
     Outcomes,
-    Refined,
-    wide_by_shape,
+    Units,
+    WindowLevels,
+    deep_by_shape,
 )
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import RATE as PAPER_RATE
-from costscape.train import (
-    Fit,
-    Score,
-    Training,
-    check_ema,
-    fit_network,
-)
+from costscape.train import Fit, Training, check_ema, fit_network, fit_networks
 
-SHARED_ACTIONS, OWN_ACTIONS = 100, 32  # where all x share their outcomes, and where not
+SHARED_ACTIONS, OWN_ACTIONS = 100, 12  # where all x share their outcomes, and where not
+MOST = 4000  # scenarios that decide
+import os
+
+from costscape.scenarios import ExpectedCost
+from costscape.sets import Finite
+from costscape.train import Score
+
+BY_LOSS = bool(int(os.environ.get("BY_LOSS", "0")))
+RATE = 1e-2  # chosen on the zoo (benchmarks/zoo)
 
 
 @dataclass
-class DF2(ScenarioMethod):
-    """Attention over ``points`` outcomes; ``actions`` sampled at each step.
+class DF2(EnsembleMethod):
+    """Learns weighted outcomes whose expected cost has the slopes of the observed costs.
 
-    - ``points`` and ``actions`` None are 500 and 100 where all x share their outcomes; where each
-      has its own, a step costs batch x actions x points evaluations of f, and they are 400 and 32
-      of LocationScale(), 100 and 32 of the rest.
-    - ``encoder``: a builder; by default an MLP for rows and an LSTM of 2 x 256 for sequences.
-    - ``share_actions``: one draw of actions for the whole batch, not one for each pair. The
-      objective stays unbiased, and with absolute outcomes a step is one matrix product.
-    - ``learn_values``: False keeps the outcomes at their start.
-    - ``outcomes``: LocationScale(), Absolute(), Anchored() or WindowLevels(); None fits all that
-      suit x and y, in this order, and takes a later one where its decisions cost less on the
-      validation part by two standard errors or more. Members may then be of two forms in turn
-      (``forms.in_turn``). Refined() and Changes(base) are never tried unasked.
-    - ``target``: Slopes() of the cost, or Costs() themselves as in the paper.
-    - ``ema``: decay of the moving average of the weights, or None.
-    - ``members``: how many fits, from different seeds, are averaged. Where epochs are chosen,
-      those after the first hold out other stretches than the validation part, of its length, and
-      learn from it (``folds``).
-    - ``refit``: fit once more to all pairs, validation part included, for as many epochs as were
-      best. None does so for a single fit where epochs are chosen: it would know nothing of the
-      latest pairs, which the members of several learn from in turn.
-    - ``standardise``: False lets the network see x and y in their own units.
-    - ``choose_epoch``: False keeps the last epoch.
+    By default it fits one network for each form of outcomes that suits the data and each of four
+    folds of the rows, early-stops each on the fold it leaves out, and blends the forms by what
+    their decisions cost on the held-out rows.
+
+    Arguments:
+        task: the cost and the feasible set.
+        encoder: a builder of the network from x to its code; by default an MLP for rows and an
+            LSTM for sequences (``models.deep_by_shape``).
+        points: outcomes of each network; None is 500 where all x share them and 100 elsewhere.
+        actions: actions sampled at each step; None is 100 where all x share their outcomes and 32
+            elsewhere.
+        share_actions: one sample of actions for the whole batch, not one for each pair. The
+            objective stays unbiased, and with absolute outcomes a step is one matrix product.
+        learn_values: False keeps the outcomes at their start.
+        outcomes: one form, LocationScale(), Absolute(), Anchored() or WindowLevels(); None blends
+            all that suit, or takes Anchored() with ``folds=1``.
+        target: Slopes() of the cost, or Costs() as in the paper.
+        ema: decay of the moving average of the weights, or None.
+        folds: fits of each form; 1 fits one network, early-stopped on the validation rows.
+        selection: how forms are weighted.
+        most_scenarios: how many scenarios decide at most.
+        standardise: False lets the network see x and y in their own units.
+        solver: decides; "auto" takes the strongest that serves.
+        training: epochs, rate, device and so on.
+        choose_epoch: False keeps the last epoch.
+        workers: processes that fit folds side by side on a CPU.
+        seed: of the first fold's networks.
+
+    After ``fit``, ``weights_`` has the weight of each form by name, and ``held_out_`` its cost on
+    held-out rows.
+
+    >>> import costscape as cs
+    >>> cs.DF2(cs.tasks.inventory()).folds
+    4
     """
 
     task: Task
@@ -91,16 +103,18 @@ class DF2(ScenarioMethod):
     outcomes: Outcomes | None = None
     target: Target = field(default_factory=Slopes)
     ema: float | None = 0.995
-    members: int = 5
+    folds: int = 4
+    selection: Selection = field(default_factory=Greedy)
+    most_scenarios: int = MOST
     standardise: bool = True
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)
     choose_epoch: bool = True
-    refit: bool | None = None
+    workers: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("points", "actions", "members"):
+        for name in ("points", "actions", "folds", "workers", "most_scenarios"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"DF2 needs {name} of at least 1, but got {value}.")
@@ -111,6 +125,11 @@ class DF2(ScenarioMethod):
                 f"target=Costs()."
             )
         check_ema("DF2", self.ema)
+
+    @staticmethod
+    def quick(task: Task, *, seed: int = 0, training: Training | None = None) -> "DF2":
+        """One form, one network: a first try in seconds."""
+        return DF2(task, folds=1, seed=seed, training=training or Training())
 
     @staticmethod
     def as_in_paper(
@@ -139,162 +158,183 @@ class DF2(ScenarioMethod):
             outcomes=Absolute(),
             target=Costs(weighting=False, by_coordinate=False),
             ema=None,
-            members=1,
+            folds=1,
             standardise=False,
             choose_epoch=False,
             seed=seed,
             training=replace(given, lr=given.lr or PAPER_RATE, decay=False),
         )
 
-    def unsaid(self, train: Dataset) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        forms = suitable(train) if self.outcomes is None else [self.outcomes]
-        if self.points is None:
-            found["points"] = [usual_points(form) for form in forms]
-        if self.outcomes is None:
-            found["forms"] = [store.to_json(form) for form in forms]
-            if self.members > 1:
-                found["in turn"] = [
-                    [store.to_json(form) for form in in_turn(forms, chosen, 2)]
-                    for chosen in range(len(forms))
-                ]
-        if self.encoder is None:
-            found["encoder"] = store.to_json(wide_by_shape(tuple(train.x.shape[1:])))
-        if self.members > 1 and self.choose_epoch:
-            found["folds"] = "rotated"
-        if self.refit is None and self._refits():
-            found["refit"] = True
-        return found
+    def candidates(self) -> Sequence[Method]:
+        return self.tried_
 
-    def _refits(self) -> bool:
-        return self.members == 1 and self.choose_epoch if self.refit is None else self.refit
+    def unsaid(self, train: Dataset) -> dict[str, Any]:
+        forms = self._forms(train)
+        return {
+            "forms": [store.to_json(form) for form in forms],
+            "points": [self.points or usual_points(form) for form in forms],
+            "encoder": store.to_json(self.encoder or deep_by_shape(tuple(train.x.shape[1:]))),
+            "rate": self.training.lr or RATE,
+        }
+
+    def chosen(self) -> dict[str, Any]:
+        if self.folds == 1:
+            return {"form": name_of(self.outcomes or SINGLE)}
+        return {"weights": self.weights_, "held_out": {c.name: c.cost for c in self.held_out_}}
+
+    def _forms(self, train: Dataset) -> list[Outcomes]:
+        if self.outcomes is not None:
+            return [self.outcomes]
+        return [SINGLE] if self.folds == 1 else suitable(train)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
+        if self.folds == 1:
+            self._fit_network(train, val)
+            return
+        check_folds("DF2", self.folds, len(train) + len(val))
+        forms = self._forms(train)
+        self.tried_ = [replace(self, outcomes=form, folds=1) for form in forms]
+        found = fit_blend(
+            self.tried_,
+            [name_of(form) for form in forms],
+            together(train, val),
+            self.folds,
+            self.selection,
+            self.solver,
+            self.workers,
+            "DF2",
+            self.seed,
+        )
+        self._adopt(found.fits, found.jobs, found.shares, self.most_scenarios)
+        self.history_ = [history for fit in found.fits for history in fit.history_]  # type: ignore[attr-defined]
+        self.held_out_ = found.table
+        self.weights_ = {line.name: line.weight for line in found.table}
+
+    def _fit_network(self, train: Dataset, val: Dataset) -> None:
+        """One network, with its epoch chosen on ``val``."""
         device = self.training.where()
-        task = self._move_task(device)
+        self._move_task(device)
         train, val = (part.to(device, part.x.dtype) for part in (train, val))
-        forms = suitable(train) if self.outcomes is None else [self.outcomes]
-        fits: list[Fitted] = []
-        chosen = 0
-        firsts = [of_member(form, 0) for form in forms]
-        if len(forms) > 1:
-            fits = self._fit_all(task, train, val, [(form, 0) for form in firsts])
-            chosen = clearly_best([decision_costs(task, f.model, val, self.solver) for f in fits])
-        self.outcomes_ = forms[chosen]
-        self.forms_ = in_turn(forms, chosen, self.members)
-        if fits:
-            fits = [fits[firsts.index(self.forms_[0])]]
-        plan = list(zip(self.forms_, range(self.members), strict=True))
-        fits += self._fit_all(task, train, val, plan[len(fits) :])
-        self.history_ = [fit.history for fit in fits]
-        if self._refits():
-            fits = self._fit_again(task, train, val, plan, fits)
-        self.model_ = Members([fit.model for fit in fits]).eval()
+        fit = self._begin(train, val)
+        history = fit_network(
+            fit.model,
+            fit.loss,
+            train,
+            self._training(),
+            seed=fit.seed,
+            score=fit.score,
+            ema=fit.ema,
+            title=fit.title,
+            recipe=fit.recipe,
+        )
+        self.history_ = [history]
+        self.model_ = fit.model.eval()
 
-    def _fit_all(
-        self, task: Task, train: Dataset, val: Dataset, plan: list[tuple[Outcomes, int]]
-    ) -> list[Fitted]:
-        """A network for each form and member of the plan, fitted together."""
-        pairs = together(train, val)
-        parts = {i: fold(train, val, i if self.choose_epoch else 0) for i in {i for _, i in plan}}
-        scores: dict[int, Score | None] = {
-            i: validation_cost(task, part.held, self.solver) if self.choose_epoch else None
-            for i, part in parts.items()
-        }
-        sure = {
-            i: validation_cost(task, part.held, self.solver, partial(as_if_certain, task))
-            for i, part in parts.items()
-            if self.choose_epoch and any(isinstance(inner(form), Refined) for form, _ in plan)
-        }
-        drafts = [
-            replace(self._draft(task, pairs, parts[i], form, i, scores[i]), sure=sure.get(i))
-            for form, i in plan
-        ]
-        return carry_out(drafts, pairs, self.training, fit_network)
+    @classmethod
+    def fit_together(
+        cls, methods: Sequence[Method], pairs: Dataset, folds: Sequence[Fold]
+    ) -> bool:
+        """Fit single networks in one batch on a GPU."""
+        ours = [m for m in methods if isinstance(m, DF2)]
+        first = ours[0]
+        device = first.training.where()
+        if device.type != "cuda" or any(m.folds > 1 or not m.training.record for m in ours):
+            return False
+        pairs = pairs.to(device, pairs.x.dtype)
+        fits = []
+        for i, (method, fold) in enumerate(zip(ours, folds, strict=True)):
+            method.x_shape_ = tuple(pairs.x.shape[1:])
+            method.y_shape_ = tuple(pairs.y.shape[1:])
+            method._move_task(device)
+            fit = method._begin(take(pairs, fold.rows), take(pairs, fold.held))
+            fits.append(replace(fit, rows=fold.rows.to(device), name=f"{fit.name}-{i}"))
+        for method, fit, history in zip(
+            ours, fits, fit_networks(fits, pairs, first._training()), strict=True
+        ):
+            method.history_ = [history]
+            method.model_ = fit.model.eval()
+        return True
 
-    def _fit_again(
-        self,
-        task: Task,
-        train: Dataset,
-        val: Dataset,
-        plan: list[tuple[Outcomes, int]],
-        fits: list[Fitted],
-    ) -> list[Fitted]:
-        """The same networks from their start, fitted to all pairs for as long as was best."""
-        pairs = together(train, val)
-        everything = Fold(torch.arange(len(pairs), device=pairs.x.device), val)
-        drafts = [
-            replace(
-                self._draft(task, pairs, everything, form, i, until=fit.epochs),
-                anchor_until=fit.anchor_epochs,
-            )
-            for (form, i), fit in zip(plan, fits, strict=True)
-        ]
-        return carry_out(drafts, pairs, self.training, fit_network)
+    def _training(self) -> Training:
+        return replace(self.training, lr=self.training.lr or RATE)
 
-    def _draft(
-        self,
-        task: Task,
-        pairs: Dataset,
-        part: Fold,
-        form: Outcomes,
-        member: int,
-        score: Score | None = None,
-        until: int | None = None,
-    ) -> Draft:
-        seed = self.seed + 1000 * member
-        train = Dataset(pairs.x[part.rows], pairs.y[part.rows])
+    def _begin(self, train: Dataset, val: Dataset) -> Fit:
+        """A fresh network and what it is fitted to."""
+        task, form = self.task_, self.outcomes or SINGLE
+        assert task is not None
         with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
-            torch.manual_seed(seed)
-            model, start = self._network(train, form)
+            torch.manual_seed(self.seed)
+            model = self._network(train, form)
         model = model.to(train.x.device, train.x.dtype)
-        name = f"{type(form).__name__.lower()}-{member}" + "-again" * (until is not None)
-        form_json = json.dumps(store.to_json(form))
-        recipe = form_json + self._recipe(model, train, part.held, "outcomes", "members", "refit")
-        fit = Fit(
+        rng = Generator(train.x.device).manual_seed(self.seed)
+        a = self.target.actions(task, 1, SHARED_ACTIONS, rng)
+        unit = self.target.unit(task, train.y, a)
+        score = self._score(task, val, a, unit) if self.choose_epoch else None
+        return Fit(
             model,
-            lambda batch, rng: self.loss(task, model, batch, rng),
-            seed,
+            lambda batch, rng: self.loss(task, model, batch, rng, unit),
+            self.seed,
             score,
             self.ema,
-            title=f"DF2 {name}",
-            recipe=recipe + f" for {until} epochs" * (until is not None),
-            name=name,
-            rows=part.rows,
-            start=isinstance(inner(form), Refined),
-            until=until,
+            title=f"DF2 {name_of(form)}",
+            recipe=self._recipe(model, train, val, "workers", "selection", "most_scenarios"),
+            name=name_of(form).replace(" ", "-"),
         )
-        return Draft(model, part.rows[start], form, fit)
 
-    def _network(self, train: Dataset, form: Outcomes) -> tuple[Network, Tensor]:
-        encoder = self.encoder or wide_by_shape(tuple(train.x.shape[1:]))
-        return network_of(form, train, encoder, self.points, self.learn_values, self.standardise)
+    def _score(self, task: Task, val: Dataset, a: Tensor, unit: Tensor) -> Score:
+        if not BY_LOSS:
+            return validation_cost(task, val, self.solver)
+        some = val[:: -(-len(val) // 1000)]
+        a = a[:, :: max(1, a.shape[1] // 50)] if isinstance(task.feasible, Finite) else a
+
+        def score(model: nn.Module) -> float:
+            g = ExpectedCost(task, model(some.x))
+            return float(self.target.loss(g, some.y, a, unit))
+
+        return score
+
+    def _network(self, train: Dataset, form: Outcomes) -> OutcomeNetwork:
+        x, y = train.x, train.y
+        level = form.level if isinstance(form, WindowLevels) else None
+        units = Units(x, y, level, self.standardise)
+        encoder = (self.encoder or deep_by_shape(tuple(x.shape[1:])))()
+        points = min(self.points or usual_points(form), len(y))
+        start = torch.randperm(len(y))[:points].to(y.device)
+        plain = form.of if isinstance(form, WindowLevels) else form
+        return OutcomeNetwork(plain, encoder, units, x, y, start, self.learn_values)
 
     def _facts(self) -> dict[str, Any]:
-        assert isinstance(self.model_, Members)
+        if self.folds == 1:
+            assert isinstance(self.model_, OutcomeNetwork)
+            return {"points": self.model_.points}
         return {
-            "outcomes": store.to_json(self.outcomes_),
-            "forms": [store.to_json(form) for form in self.forms_],
-            "points": [m.points for m in self.model_.members],
+            **self._ensemble_facts(),
+            "forms": [store.to_json(m.outcomes) for m in self.tried_ if isinstance(m, DF2)],
+            "held_out": [vars(line) for line in self.held_out_],
         }
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
-        form = self.outcomes
-        if form is None:
-            self.outcomes_ = store.from_json(facts["outcomes"])
-            self.forms_ = [store.from_json(told) for told in facts["forms"]]
-        else:  # its functions, such as a level, are the caller's
-            self.outcomes_, self.forms_ = form, in_turn([form], 0, self.members)
-        blank = [Dataset(*self._blank(points)) for points in facts["points"]]
-        with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
-            return Members(
-                [self._network(d, f)[0] for d, f in zip(blank, self.forms_, strict=True)]
-            )
+        if self.folds == 1:
+            with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
+                return self._network(
+                    Dataset(*self._blank(facts["points"])), self.outcomes or SINGLE
+                )
+        # functions of a form that the user gave, such as a level, are the caller's
+        forms = [store.from_json(form) for form in facts["forms"]]
+        forms = forms if self.outcomes is None else [self.outcomes]
+        self.tried_ = [replace(self, outcomes=form, folds=1) for form in forms]
+        self.held_out_ = [Candidate(**line) for line in facts["held_out"]]
+        self.weights_ = {line.name: line.weight for line in self.held_out_}
+        made = self._rebuilt_ensemble(facts)
+        assert isinstance(made, Blended)
+        return made
 
-    def loss(self, task: Task, model: nn.Module, batch: Dataset, rng: Generator) -> Tensor:
-        """The objective above on one batch, with freshly drawn actions."""
+    def loss(
+        self, task: Task, model: nn.Module, batch: Dataset, rng: Generator, unit: Tensor
+    ) -> Tensor:
+        """The objective above on one batch, with fresh actions, divided by ``unit``."""
         rows = 1 if self.share_actions else whole(len(batch))
         g = learned(task, model, batch.x)
         j = self.actions or (SHARED_ACTIONS if g.shared and self.share_actions else OWN_ACTIONS)
-        a = task.feasible.sample(rows * j, rng).unflatten(0, (rows, j))
-        return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))
+        a = self.target.actions(task, rows, j, rng)
+        return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a), unit)

@@ -16,7 +16,7 @@ from torch import Generator, Tensor
 from costscape.data import Dataset
 from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.models import Builder, Forecast, MixtureForecast, Point
-from costscape.models.relative import Base, Level
+from costscape.models.relative import Level
 from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Implicit, Layer, Solver
@@ -44,7 +44,7 @@ class DFL(ForecastMethod):
     layer: Layer = field(default_factory=Implicit)
     rates: tuple[float, ...] = (0.3, 0.03)
     encoder: Builder | None = None
-    level: Level | Base | None = None
+    level: Level | None = None
     ema: float | None = 0.995
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)

@@ -28,7 +28,7 @@ from costscape.methods.local_losses import LocalLoss, LossNetwork
 from costscape.methods.lodl import Fitted, LocalLossMethod, around_best, first_moves
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
-from costscape.models.relative import Base, Level
+from costscape.models.relative import Level
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import Training, fit_network
@@ -60,7 +60,7 @@ class EGL(LocalLossMethod):
     spread: float = 1.5
     draws: int | None = 100
     encoder: Builder | None = None
-    level: Level | Base | None = None
+    level: Level | None = None
     cache: Path | str | None = None
     ema: float | None = 0.995
     solver: Solver | Literal["auto"] = "auto"
@@ -154,7 +154,7 @@ class EGL(LocalLossMethod):
             theta,
             miss,
             Dataset(train.x, packed),
-            self._short(min(EPOCHS, self.training.epochs)),
+            self._short(min(EPOCHS, self.training.for_rows(len(train)).epochs or EPOCHS)),
             seed=self.seed,
             title="EGL loss",
         )

@@ -13,7 +13,7 @@ from costscape.methods.scoring import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point, PointForecast
-from costscape.models.relative import Base, Level
+from costscape.models.relative import Level
 from costscape.scenarios import ExpectedCost
 from costscape.tasks import Task
 from costscape.train import (
@@ -41,7 +41,7 @@ class ForecastMethod(ScenarioMethod):
     forecast: Forecast
     draws: int | None
     encoder: Builder | None
-    level: Level | Base | None
+    level: Level | None
     ema: float | None
     training: Training
 

@@ -24,7 +24,7 @@ from costscape.methods.rounds import PointRounds, Stateful
 from costscape.methods.scoring import hindsight_actions
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
-from costscape.models.relative import Base, Level
+from costscape.models.relative import Level
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import History, Training, fit_network
@@ -33,11 +33,11 @@ ROWS = 4096  # forecast at once
 
 
 def _landscape() -> Training:
-    return Training(epochs=20, batch_size=1024, lr=1e-3, decay=False)
+    return Training(epochs=20, batch_size=1024, lr=1e-3, decay=False, patience=20, smooth=5)
 
 
 def _descent() -> Training:
-    return Training(epochs=5, batch_size=128, lr=1e-3, decay=False)
+    return Training(epochs=5, batch_size=128, lr=1e-3, decay=False, patience=20, smooth=5)
 
 
 @dataclass
@@ -69,7 +69,7 @@ class LANCER(PointRounds):
     landscape: Training = field(default_factory=_landscape)
     descent: Training = field(default_factory=_descent)
     encoder: Builder | None = None
-    level: Level | Base | None = None
+    level: Level | None = None
     ema: float | None = 0.995
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)

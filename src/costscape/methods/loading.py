@@ -6,8 +6,10 @@ from typing import Any
 
 from costscape.methods import store
 from costscape.methods.base import Method
+from costscape.methods.blend import Blend
 from costscape.methods.cme import CME
 from costscape.methods.constant import Constant
+from costscape.methods.crossfit import CrossFit
 from costscape.methods.df2 import DF2
 from costscape.methods.dfl import DFL
 from costscape.methods.direct import PlainNetwork
@@ -33,7 +35,9 @@ METHODS: dict[str, type[Method]] = {
         LANCER,
         LODL,
         SOEBM,
+        Blend,
         Constant,
+        CrossFit,
         KernelSmoother,
         NearestNeighbours,
         PlainNetwork,
@@ -61,16 +65,36 @@ def load(
             f"{path} holds a {head['method']}, and costscape has no such method. Pass its class "
             f"as load(path, task, method={head['method']})."
         )
-    kept = {name: value for name, value in head["settings"].items() if name not in settings}
-    for name, value in kept.items():
+    head["settings"] = {k: v for k, v in head["settings"].items() if k not in settings}
+    if unknown := set(settings) - {f.name for f in fields(cls)}:  # type: ignore[arg-type]
+        raise TypeError(f"{cls.__name__} has no setting named {', '.join(sorted(unknown))}.")
+    made = _made(cls, head, task, path, settings)
+    made.restore(tensors, head["fitted"])
+    return made
+
+
+def _made(
+    cls: type[Method], head: dict[str, Any], task: Task, path: str | Path, given: dict[str, Any]
+) -> Method:
+    """The unfitted method of these settings, and of those that were given."""
+
+    def inner(found: dict[str, Any]) -> Method:
+        if found["method"] not in METHODS:
+            raise ValueError(
+                f"{path} holds a {found['method']} inside a {head['method']}, and costscape has "
+                f"no such method. Pass it again: load(path, task, methods=[...])."
+            )
+        return _made(METHODS[found["method"]], found, task, path, {})
+
+    for name, value in head["settings"].items():
         if isinstance(value, dict) and "custom" in value:
             raise ValueError(
                 f"{path} was fitted with {name}={value['custom']}, which is your own code and not "
                 f"in the file. Pass it again: load(path, task, {name}={value['custom']})."
             )
-    if unknown := set(settings) - {f.name for f in fields(cls)}:  # type: ignore[arg-type]
-        raise TypeError(f"{cls.__name__} has no setting named {', '.join(sorted(unknown))}.")
+    values = {name: store.from_json(value, inner) for name, value in head["settings"].items()}
+    if "task" in {f.name for f in fields(cls)}:  # type: ignore[arg-type]
+        values["task"] = task
     build: Any = cls
-    made: Method = build(task=task, **{k: store.from_json(v) for k, v in kept.items()}, **settings)
-    made.restore(tensors, head["fitted"])
+    made: Method = build(**values, **given)
     return made

@@ -28,7 +28,7 @@ from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.methods.local_losses import LocalLoss, LossNetwork, fit_losses
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, MixtureForecast, Point
-from costscape.models.relative import Base, Level
+from costscape.models.relative import Level
 from costscape.solvers import Solver, choose
 from costscape.tasks import Task
 from costscape.train import History, Training, copy_of
@@ -157,7 +157,7 @@ class LODL(LocalLossMethod):
     spread: float = 1.5
     draws: int | None = 100
     encoder: Builder | None = None
-    level: Level | Base | None = None
+    level: Level | None = None
     cache: Path | str | None = None
     ema: float | None = 0.995
     solver: Solver | Literal["auto"] = "auto"

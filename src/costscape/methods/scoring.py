@@ -42,7 +42,7 @@ def validation_cost(
     some = data.y[:: max(1, len(data) // 256)]
     weights = some.new_full((1, len(some)), 1 / len(some))
     g = ExpectedCost(task, Scenarios(weights, some.unsqueeze(0)))
-    chosen = choose(g, task.feasible) if solver == "auto" else solver
+    chosen = solver_for(g, task.feasible, solver)
     if not isinstance(chosen, Separable | Exhaustive):
         data = data[:: max(1, len(data) // 128)]
     start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
@@ -50,21 +50,16 @@ def validation_cost(
     def score(model: nn.Module) -> float:
         g: Objective
         g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
-        fit = choose(g, task.feasible) if solver == "auto" else solver
+        fit = solver_for(g, task.feasible, solver)
         found = fit.coarse().minimise(g, task.feasible, len(data), start)
         return float(task.cost(data.y, found.action).mean())
 
     return score
 
 
-def decision_costs(
-    task: Task, model: nn.Module, data: Dataset, solver: Solver | Literal["auto"]
-) -> Tensor:
-    """f(y, a(x)) on each row of ``data``."""
-    with torch.no_grad():
-        g = ExpectedCost(task, model(data.x))
-    chosen = choose(g, task.feasible) if solver == "auto" else solver
-    return task.cost(data.y, chosen.minimise(g, task.feasible, len(data)).action)
+def solver_for(g: Objective, feasible: ConstraintSet, solver: Solver | Literal["auto"]) -> Solver:
+    """The solver itself, or the one that "auto" stands for."""
+    return choose(g, feasible) if solver == "auto" else solver
 
 
 def hindsight_actions(
@@ -75,7 +70,7 @@ def hindsight_actions(
         return task.feasible.project(task.hindsight(y))
     sure = Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y.unsqueeze(1), own=True)
     g = ExpectedCost(task, sure)
-    chosen = choose(g, task.feasible) if solver == "auto" else solver
+    chosen = solver_for(g, task.feasible, solver)
     if solver == "auto" and isinstance(chosen, Convex):
         chosen = ProjectedAdam()  # a convex program for each of thousands of rows takes minutes
     return chosen.minimise(g, task.feasible, len(y)).action

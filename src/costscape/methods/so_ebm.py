@@ -32,7 +32,7 @@ from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.methods.scoring import hindsight_actions, sampled_costs
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast
-from costscape.models.relative import Base, Level
+from costscape.models.relative import Level
 from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite
@@ -59,8 +59,7 @@ class SOEBM(ForecastMethod):
     - ``train_draws``: the same in a training step, drawn afresh; None takes the closed form where
       the task knows one and the mixture has up to 10 components, else 16 draws.
     - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
-    - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it; or
-      Base(b), outcomes are seen as changes from b(x).
+    - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it.
     - ``samples``: N, the actions that a pair's log Z is estimated from on a Box. They come from an
       equal mixture of Gaussians at a*, truncated to the box.
     - ``variances``: of those Gaussians, in squared units of a; the paper's are (.01, .02, .05) for
@@ -81,7 +80,7 @@ class SOEBM(ForecastMethod):
     forecast: Forecast = field(default_factory=Mixture)
     draws: int | None = 100
     encoder: Builder | None = None
-    level: Level | Base | None = None
+    level: Level | None = None
     variances: tuple[float, ...] | None = None
     samples: int = 512
     weight: float = 0.01

@@ -7,7 +7,7 @@ builder of their encoder, is not in the file: its name is, and ``load`` asks for
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from costscape import models, solvers, train
-from costscape.data import last_week
-from costscape.methods import energy, local_losses, targets
+from costscape.methods import blending, energy, local_losses, targets
 
 FORMAT = 1
 # settings that are rebuilt by name
@@ -32,12 +31,8 @@ _KNOWN: dict[str, Any] = {
             models.DCRNN,
             models.Absolute,
             models.Anchored,
-            models.Refined,
             models.LocationScale,
             models.WindowLevels,
-            models.Changes,
-            models.Base,
-            models.Damped,
         ),
         *(models.Point, models.Mixture, energy.Langevin),
         *(local_losses.WeightedMSE, local_losses.DirectedWeightedMSE, local_losses.Quadratic),
@@ -45,7 +40,8 @@ _KNOWN: dict[str, Any] = {
         *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
         *(solvers.Convex, solvers.Exhaustive, solvers.Implicit, solvers.CvxpyLayer),
         solvers.FrankWolfe,
-        *(train.Training, models.mean_level, last_week, targets.Costs, targets.Slopes),
+        *(train.Training, models.mean_level, targets.Costs, targets.Slopes),
+        *(blending.Greedy, blending.SlopeWeights),
     )
 }
 
@@ -103,6 +99,10 @@ def to_json(value: Any) -> Any:
         return str(value)
     if isinstance(value, np.generic):
         return value.item()
+    if hasattr(value, "to_json"):  # a method inside a method
+        return value.to_json()
+    if isinstance(value, list):
+        return {"list": [to_json(part) for part in value]}
     if isinstance(value, tuple):
         return {"tuple": [to_json(part) for part in value]}
     code = value.func if isinstance(value, partial) else value
@@ -120,9 +120,15 @@ def to_json(value: Any) -> Any:
     return {"custom": name}
 
 
-def from_json(value: Any) -> Any:
+def from_json(value: Any, method: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+    """The setting; ``method`` builds a method from its class and its settings."""
     if not isinstance(value, dict):
         return value
+    if "method" in value:
+        assert method is not None
+        return method(value)
+    if "list" in value:
+        return [from_json(part, method) for part in value["list"]]
     if "name" in value:
         return _KNOWN[value["name"]]
     if "tuple" in value:

@@ -25,7 +25,7 @@ from costscape.methods.forecasting import Network
 from costscape.methods.rounds import PointRounds, Stateful
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
-from costscape.models.relative import Base, Level
+from costscape.models.relative import Level
 from costscape.refusal import Refusal
 from costscape.solvers import Implicit, Solver
 from costscape.tasks import Task
@@ -37,7 +37,7 @@ Tensors = list[Tensor]
 
 
 def _inner() -> Training:
-    return Training(batch_size=64, lr=1e-3, decay=False)
+    return Training(epochs=60, batch_size=64, lr=1e-3, decay=False, patience=20, smooth=5)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class TaskMet(PointRounds):
     full: bool | None = None
     inner: Training = field(default_factory=_inner)
     encoder: Builder | None = None
-    level: Level | Base | None = None
+    level: Level | None = None
     ema: float | None = 0.995
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)

@@ -11,7 +11,7 @@ from costscape.data import Dataset
 from costscape.methods.forecasting import ForecastMethod, Network
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture
-from costscape.models.relative import Base, Level
+from costscape.models.relative import Level
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import History, Training
@@ -25,8 +25,7 @@ class TwoStage(ForecastMethod):
     - ``draws``: how many outcomes stand for the mixture (the paper's 100; 1000 decide clearly
       better), or None for the task's closed form.
     - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
-    - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it; or
-      Base(b), outcomes are seen as changes from b(x).
+    - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it.
     - ``ema``: decay of the moving average of the weights, or None.
     """
 
@@ -34,7 +33,7 @@ class TwoStage(ForecastMethod):
     forecast: Forecast = field(default_factory=Mixture)
     draws: int | None = 100
     encoder: Builder | None = None
-    level: Level | Base | None = None
+    level: Level | None = None
     ema: float | None = 0.995
     solver: Solver | Literal["auto"] = "auto"
     training: Training = field(default_factory=Training)

@@ -1,9 +1,9 @@
 """x -> scenarios."""
 
-from costscape.models.attention import Attention
+from costscape.models.blended import Blended
 from costscape.models.dcrnn import DCRNN, DCRNNForecaster
 from costscape.models.diffusion import edges_of
-from costscape.models.encoders import LSTM, MLP, Builder, by_shape, wide_by_shape
+from costscape.models.encoders import LSTM, MLP, Builder, by_shape, deep_by_shape
 from costscape.models.forecasts import (
     Forecast,
     Mixture,
@@ -12,21 +12,16 @@ from costscape.models.forecasts import (
     PointForecast,
 )
 from costscape.models.inputs import Standardise, Units
-from costscape.models.location_scale import LocationScaleNetwork
-from costscape.models.members import Members
+from costscape.models.outcome_network import OutcomeNetwork, has_line
 from costscape.models.outcomes import (
     Absolute,
     Anchored,
-    AnchoredValues,
-    Changes,
     LocationScale,
     Outcomes,
     Plain,
-    Refined,
-    Values,
     WindowLevels,
 )
-from costscape.models.relative import Base, ByLevel, Damped, Level, mean_level
+from costscape.models.relative import ByLevel, Level, mean_level
 
 __all__ = [
     "DCRNN",
@@ -34,32 +29,26 @@ __all__ = [
     "MLP",
     "Absolute",
     "Anchored",
-    "AnchoredValues",
-    "Attention",
-    "Base",
+    "Blended",
     "Builder",
     "ByLevel",
-    "Changes",
     "DCRNNForecaster",
-    "Damped",
     "Forecast",
     "Level",
     "LocationScale",
-    "LocationScaleNetwork",
-    "Members",
     "Mixture",
     "MixtureForecast",
+    "OutcomeNetwork",
     "Outcomes",
     "Plain",
     "Point",
     "PointForecast",
-    "Refined",
     "Standardise",
     "Units",
-    "Values",
     "WindowLevels",
     "by_shape",
+    "deep_by_shape",
     "edges_of",
+    "has_line",
     "mean_level",
-    "wide_by_shape",
 ]

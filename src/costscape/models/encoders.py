@@ -91,6 +91,6 @@ def by_shape(shape: tuple[int, ...]) -> Builder:
     return partial(MLP, prod(shape))
 
 
-def wide_by_shape(shape: tuple[int, ...]) -> Builder:
-    """The same, but sequences get the paper's larger LSTM, 2 x 256, with neither of them."""
-    return partial(LSTM, shape[1], hidden=256) if len(shape) == 2 else by_shape(shape)
+def deep_by_shape(shape: tuple[int, ...]) -> Builder:
+    """The same with two hidden layers for rows, as the zoo supports (benchmarks/zoo)."""
+    return by_shape(shape) if len(shape) == 2 else partial(MLP, prod(shape), layers=2)

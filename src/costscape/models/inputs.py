@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.models.relative import Base, ByBase, ByLevel, Level
+from costscape.models.relative import ByLevel, Level
 
 STILL = 1e-6  # of the size of the others: what counts as no change
 
@@ -53,28 +53,23 @@ class Labels(Standardise):
 
 
 class Units(nn.Module):
-    """Between the user's units and the network's: relative to something of x, then standardised.
+    """Between the user's units and the network's: divided by a level of x, then standardised.
 
-    ``relative``: a Level divides windows and outcomes, a Base is taken off outcomes, None leaves
-    both as they are. ``standardise`` False makes the second step the identity. Statistics are
-    those of the training pairs given here.
+    ``level`` divides windows and outcomes; None leaves both as they are. ``standardise`` False
+    makes the second step the identity. Statistics are those of the training pairs given here.
     """
 
     def __init__(
         self,
         x: Float[Tensor, "n ..."],
         y: Float[Tensor, "n ..."],
-        relative: Level | Base | None = None,
+        level: Level | None = None,
         standardise: bool = True,
     ) -> None:
         super().__init__()
-        self.level = self.base = self.seen = None
-        if isinstance(relative, Base):
-            self.base = ByBase(relative, x, y)
-            self.seen = relative.seen if standardise else None
-            y = y - self.base(x)
-        elif relative is not None:
-            self.level = ByLevel(relative, x)
+        self.level = None
+        if level is not None:
+            self.level = ByLevel(level, x)
             levels = self.level(x)
             x, y = x / _column(levels, x), y / _column(levels, y)
         self.x_scaler = Standardise(x if standardise else _unit(x))
@@ -88,14 +83,14 @@ class Units(nn.Module):
     @property
     def own(self) -> bool:
         """Whether each x has outcomes of its own, whatever the network gives."""
-        return self.level is not None or self.base is not None
+        return self.level is not None
 
     def inputs(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         """x as the network sees it."""
         if self.level is not None:
             x = x / _column(self.level(x), x)
         z: Tensor = self.x_scaler(x)
-        return z if self.seen is None else z.clamp(-self.seen, self.seen)
+        return z
 
     def standard(
         self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]
@@ -103,17 +98,12 @@ class Units(nn.Module):
         """y as the network sees it."""
         if self.level is not None:
             y = y / _column(self.level(x), y)
-        if self.base is not None:
-            y = y - self.base(x)
         z: Tensor = self.y_scaler(y)
         return z
 
     def undo(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """Outcomes z, (B or 1, S, ...) or one of each (B, ...), in the user's units."""
         y = self.y_scaler.undo(z)
-        if self.base is not None:
-            b = self.base(x)
-            y = y + (b if y.ndim == b.ndim else b.unsqueeze(1))
         return y if self.level is None else y * _column(self.level(x), y)
 
     def spread(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:

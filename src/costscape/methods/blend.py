@@ -1,0 +1,186 @@
+"""Blend: several methods cross-fitted, and mixed by what their decisions cost on held-out rows.
+
+    g(x, a) = sum_c w_c mean_k g_ck(x, a),    w on the simplex, from rows no g_ck learned from
+
+Wolpert, Stacked Generalization, Neural Networks 1992, with decision costs in place of losses.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from torch import nn
+
+from costscape.data import Dataset
+from costscape.methods.base import Method
+from costscape.methods.blended_fit import Candidate, fit_blend
+from costscape.methods.blending import Greedy, Selection
+from costscape.methods.df2 import DF2
+from costscape.methods.ensemble import EnsembleMethod, check_scenarios
+from costscape.methods.folds import check_folds, together
+from costscape.methods.forest import RandomForest
+from costscape.methods.forms import name_of, suitable
+from costscape.methods.nearest import NearestNeighbours
+from costscape.methods.two_stage import TwoStage
+from costscape.models import Mixture
+from costscape.solvers import Solver
+from costscape.tasks import Task
+from costscape.train import Training
+
+MOST = 4000  # scenarios that decide
+DRAWS = 400  # of a mixture in a blend: its folds add up
+
+
+@dataclass
+class Blend(EnsembleMethod):
+    """Candidates of several families, cross-fitted and mixed.
+
+    Arguments:
+        task: the cost and the feasible set, the same for all candidates.
+        methods: unfitted methods with scenarios. None takes DF2 with each form of outcomes that
+            suits the data, a two-stage mixture of three Gaussians, a random forest and nearest
+            neighbours.
+        folds: how many parts of the rows, in time order, are left out one after the other.
+        selection: Greedy() by decision cost, or SlopeWeights() by the slopes loss.
+        most_scenarios: how many scenarios decide at most, by systematic resampling.
+        solver: decides; "auto" takes the strongest that serves.
+        workers: processes that fit side by side.
+        training: of the networks of the default candidates.
+        seed: of the default candidates.
+
+    After ``fit``, ``weights_`` has the weight of each candidate by name, and ``held_out_`` a line
+    for each: cost of its decisions on held-out rows, standard error, folds fitted, weight. A
+    candidate that is clearly behind after the first fold is not fitted again.
+
+    Cost: ``folds`` fits of each candidate that stays. Methods that give actions and no scenarios,
+    such as PolicyNet, are refused: judged by g, no action is better than the minimiser of g.
+    """
+
+    task: Task
+    methods: list[Method] | None = None
+    folds: int = 4
+    selection: Selection = field(default_factory=Greedy)
+    most_scenarios: int = MOST
+    solver: Solver | Literal["auto"] = "auto"
+    workers: int = 1
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_folds("Blend", self.folds)
+        if self.methods is None:
+            return
+        if not isinstance(self.methods, Sequence) or not self.methods:
+            raise ValueError(
+                f"Blend needs a list of at least one method, but got {self.methods!r}. Leave "
+                f"methods out for the usual candidates."
+            )
+        for method in self.methods:
+            check_scenarios("Blend", method)
+            if method.task is not self.task:
+                raise ValueError(
+                    f"Blend needs candidates for one task, but its {type(method).__name__} was "
+                    f"made for another one than Blend's. Pass the same task to all."
+                )
+
+    def candidates(self) -> Sequence[Method]:
+        return self.tried_
+
+    def changed(self, **settings: Any) -> "Blend":
+        """A copy; the task, the seed and the training reach the candidates, too."""
+        if self.methods is not None and "methods" not in settings:
+            methods = self.methods
+            for name in ("task", "seed"):
+                if name in settings:
+                    methods = [m.changed(**{name: settings[name]}) for m in methods]
+            if "training" in settings:
+                new = settings["training"]
+                methods = [m.changed(training=new) if m.trains() else m for m in methods]
+            settings["methods"] = methods
+        return replace(self, **settings)
+
+    def _fit(self, train: Dataset, val: Dataset) -> None:
+        pairs = together(train, val)
+        self.tried_ = self._on_one_device(self._candidates(pairs))
+        found = fit_blend(
+            self.tried_,
+            names_of(self.tried_),
+            pairs,
+            self.folds,
+            self.selection,
+            self.solver,
+            self.workers,
+            "Blend",
+            self.seed,
+        )
+        self._adopt(found.fits, found.jobs, found.shares, self.most_scenarios)
+        self.held_out_ = found.table
+        self.weights_ = {line.name: line.weight for line in found.table}
+
+    def chosen(self) -> dict[str, Any]:
+        return {"weights": self.weights_, "held_out": {c.name: c.cost for c in self.held_out_}}
+
+    def _facts(self) -> dict[str, Any]:
+        lines = [vars(line) for line in self.held_out_]
+        return {**self._ensemble_facts(), "held_out": lines}
+
+    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
+        self.held_out_ = [Candidate(**line) for line in facts["held_out"]]
+        self.weights_ = {line.name: line.weight for line in self.held_out_}
+        self.tried_ = self._candidates(Dataset(*self._blank(2)))
+        return self._rebuilt_ensemble(facts)
+
+    def _candidates(self, pairs: Dataset) -> list[Method]:
+        return self.methods or default_candidates(
+            self.task, pairs, self.training, self.solver, self.seed
+        )
+
+    def _on_one_device(self, candidates: Sequence[Method]) -> list[Method]:
+        """Candidates without a training work where the networks of the others are."""
+        here = self.task.feasible.bounds[0].device
+        places = [training.where() for m in candidates if (training := m.trains()) is not None]
+        task = self._move_task(places[0] if places else here)
+        return (
+            list(candidates) if task is self.task else [m.changed(task=task) for m in candidates]
+        )
+
+
+def default_candidates(
+    task: Task,
+    pairs: Dataset,
+    training: Training,
+    solver: Solver | Literal["auto"],
+    seed: int,
+) -> list[Method]:
+    """DF2 with each form that suits the pairs, a mixture, a forest, neighbours."""
+    common: dict[str, Any] = {"solver": solver, "seed": seed}
+    forms = [
+        DF2(task, outcomes=form, folds=1, training=training, **common) for form in suitable(pairs)
+    ]
+    return [
+        *forms,
+        TwoStage(task, Mixture(3), draws=DRAWS, training=training, **common),
+        RandomForest(task, **common),
+        NearestNeighbours(task, **common),
+    ]
+
+
+def names_of(methods: Sequence[Method]) -> list[str]:
+    """A name for each, such as "DF2 anchored" or "TwoStage"; equal ones are numbered.
+
+    >>> from costscape.tasks import inventory
+    >>> task = inventory()
+    >>> names_of([NearestNeighbours(task, k=5), NearestNeighbours(task, k=50)])
+    ['NearestNeighbours 1', 'NearestNeighbours 2']
+    """
+    plain = [
+        f"DF2 {name_of(m.outcomes)}" if isinstance(m, DF2) and m.outcomes else type(m).__name__
+        for m in methods
+    ]
+    often, seen = Counter(plain), Counter[str]()
+    names = []
+    for name in plain:
+        seen[name] += 1
+        names.append(f"{name} {seen[name]}" if often[name] > 1 else name)
+    return names

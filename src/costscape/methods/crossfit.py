@@ -1,0 +1,101 @@
+"""Cross-fitting: the same method once for each fold of the pairs, and the mean of the fits.
+
+    g(x, a) = mean_k g_k(x, a),    g_k fitted without fold k, and early-stopped on fold k
+
+No fit chooses its epoch on pairs that it has learned from, and together the fits learn from all
+pairs. Methods that put weights on past outcomes need no epoch: of them the folds choose the
+settings, and one fit to all pairs decides (``Method.on_all_rows``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from torch import nn
+
+from costscape.data import Dataset
+from costscape.methods.base import Method
+from costscape.methods.ensemble import (
+    EnsembleMethod,
+    Job,
+    check_scenarios,
+    fit_jobs,
+)
+from costscape.methods.folds import check_folds, time_folds, together
+from costscape.train import Training
+
+MOST = 4000  # scenarios that decide
+
+
+@dataclass
+class CrossFit(EnsembleMethod):
+    """A method fitted once for each fold, its scenarios averaged.
+
+    Arguments:
+        method: an unfitted method with scenarios.
+        folds: how many parts, in time order, are left out one after the other.
+        workers: processes that fit folds side by side. joblib starts them; inside
+            ``joblib.parallel_config("ray")`` they run on a Ray cluster. DF2's networks are fitted
+            in one batch on a GPU.
+        most_scenarios: how many scenarios decide at most, by systematic resampling.
+
+    Cost: ``folds`` fits to (folds - 1) / folds of the pairs, and one more for methods that put
+    weights on past outcomes.
+
+    >>> import costscape as cs
+    >>> task = cs.tasks.inventory()
+    >>> cs.CrossFit(cs.NearestNeighbours(task), folds=5).folds
+    5
+    """
+
+    method: Method
+    folds: int = 4
+    workers: int = 1
+    most_scenarios: int = MOST
+
+    def __post_init__(self) -> None:
+        check_scenarios("CrossFit", self.method)
+        check_folds("CrossFit", self.folds)
+        method: Any = self.method
+        self.task, self.solver, self.seed = method.task, method.solver, method.seed
+
+    def candidates(self) -> Sequence[Method]:
+        return [self.method]
+
+    def changed(self, **settings: Any) -> "CrossFit":
+        own = {f.name for f in fields(self)}
+        inner = {name: value for name, value in settings.items() if name not in own}
+        outer = {name: value for name, value in settings.items() if name in own}
+        method = outer.pop("method", self.method)
+        return replace(self, method=method.changed(**inner), **outer)
+
+    def setting_names(self) -> set[str]:
+        return {f.name for f in fields(self)} | self.method.setting_names()
+
+    def trains(self) -> Training | None:
+        return self.method.trains()
+
+    def unsaid(self, train: Dataset) -> dict[str, Any]:
+        return self.method.unsaid(train)
+
+    def _fit(self, train: Dataset, val: Dataset) -> None:
+        pairs = together(train, val)
+        check_folds("CrossFit", self.folds, len(pairs))
+        folds = time_folds(len(pairs), self.folds)
+        jobs = [Job(0, k) for k in range(self.folds)]
+        title = f"{type(self.method).__name__}, {self.folds} folds"
+        fits = fit_jobs({0: self.method}, jobs, pairs, folds, self.workers, title)
+        natural = self.method.on_all_rows(fits)
+        if natural is not None:
+            jobs = [Job(0, None)]
+            fits = fit_jobs({0: natural}, jobs, pairs, folds, 1, title)
+        self._adopt(fits, jobs, [1 / len(fits)] * len(fits), self.most_scenarios)
+
+    def chosen(self) -> dict[str, Any]:
+        return {"fits": [fit.chosen() for fit in self.fits_]}
+
+    def _facts(self) -> dict[str, Any]:
+        return self._ensemble_facts()
+
+    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
+        return self._rebuilt_ensemble(facts)

@@ -1,0 +1,145 @@
+"""The DF2 network: S outcomes that x may move and spread, and their weights.
+
+    v_s(x) = m(x) + r(x) v_s,    m = L z + head(q),    log r = 3 tanh(head(q) / 3)
+    w_s(x) = softmax( q . k_s / sqrt(d) )                                      (paper, Eq. 4)
+
+with q = q(x) the code of the encoder, z the standardised x, and d the width of the keys. The
+scale r stays between 1/20 and 20, so that no step of the training can make it overflow. A form
+has some of these parts: ``Absolute`` has neither m nor r, ``LocationScale`` has L and r and
+weights that do not depend on x, ``Anchored`` has them all.
+"""
+
+from math import prod
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from costscape.models.inputs import Units
+from costscape.models.outcomes import Absolute, Anchored, LocationScale, Plain
+from costscape.scenarios import Scenarios
+
+WIDEST = 1000  # numbers of x for a linear map from all of them
+LARGEST = 20_000  # numbers of such a map
+RANGE = 3.0  # of the logarithm of the scale
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge regression, for each row
+
+
+class OutcomeNetwork(nn.Module):
+    """x in the user's units -> scenarios in the user's units.
+
+    Arguments:
+        form: which of the parts above there are.
+        encoder: a module with ``out_features``.
+        units: how the network sees x and y.
+        x, y: the training pairs, (n, ...) each.
+        start: rows (S,) whose labels the v_s start from: as they are, or less the ridge regression
+            of y on x where the form has a location.
+        learn_values: False keeps the v_s at their start.
+
+    L starts at ridge regression where x has at most 1,000 numbers and the map 20,000, and is left
+    out beyond. Both heads start at 0, and keys as standard normals.
+    """
+
+    def __init__(
+        self,
+        form: Plain,
+        encoder: nn.Module,
+        units: Units,
+        x: Float[Tensor, "n ..."],
+        y: Float[Tensor, "n ..."],
+        start: Int64[Tensor, "S"],
+        learn_values: bool = True,
+    ) -> None:
+        super().__init__()
+        self.line: nn.Linear | None = None
+        self.shift: nn.Linear | None = None
+        self.log_scale: nn.Linear | None = None
+        self.encoder, self.units = encoder, units
+        self.y_shape, self.points = y.shape[1:], len(start)
+        width, size = int(encoder.out_features), prod(self.y_shape)  # type: ignore[arg-type]
+        residual = units.standard(x[start], y[start])
+        if not isinstance(form, Absolute):
+            self.log_scale = _zero(nn.Linear(width, size))
+            if has_line(x, y):
+                z, t = units.inputs(x).flatten(1), units.standard(x, y).flatten(1)
+                self.line = ridge(z, t)
+                with torch.no_grad():
+                    at_start = self.line.to(z)(z[start]).unflatten(-1, self.y_shape)
+                residual = residual - at_start
+            elif isinstance(form, LocationScale):
+                raise ValueError(
+                    f"LocationScale needs x of at most {WIDEST:,} numbers, and a linear map to y "
+                    f"of at most {LARGEST:,}, but x has {x[0].numel():,} and y {size:,}. Take "
+                    f"Anchored(), whose location is the encoder's."
+                )
+        if isinstance(form, Anchored):
+            self.shift = _zero(nn.Linear(width, size))
+        keys = torch.zeros(self.points) if isinstance(form, LocationScale) else None
+        self.keys = nn.Parameter(torch.randn(self.points, width) if keys is None else keys)
+        self.v: Tensor
+        if learn_values:
+            self.v = nn.Parameter(residual.clone())
+        else:
+            self.register_buffer("v", residual.clone())
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
+        z = self.units.inputs(x)
+        q = self.encoder(z)
+        v = self.v.unsqueeze(0)
+        if self.log_scale is not None:
+            v = self._in_shape((RANGE * (self.log_scale(q) / RANGE).tanh()).exp()) * v
+            if self.line is not None:
+                v = v + self._in_shape(self.line(z.flatten(1)))
+            if self.shift is not None:
+                v = v + self._in_shape(self.shift(q))
+        own = self.log_scale is not None or self.units.own
+        return Scenarios(self._weights(q), self.units.undo(x, v), own)
+
+    def _weights(self, q: Float[Tensor, "B out"]) -> Float[Tensor, "B S"]:
+        if self.keys.ndim == 1:
+            return self.keys.softmax(0).expand(len(q), -1)
+        affinity: Tensor = q @ self.keys.T / self.keys.shape[1] ** 0.5
+        return affinity.softmax(-1)
+
+    def _in_shape(self, t: Float[Tensor, "B m"]) -> Float[Tensor, "B 1 ..."]:
+        shaped: Tensor = t.unflatten(-1, self.y_shape)
+        return shaped.unsqueeze(1)
+
+
+def has_line(x: Float[Tensor, "n ..."], y: Float[Tensor, "n ..."]) -> bool:
+    """Whether a linear map from x to y is small enough to be learned."""
+    return x[0].numel() <= WIDEST and x[0].numel() * y[0].numel() <= LARGEST
+
+
+def ridge(z: Float[Tensor, "n k"], t: Float[Tensor, "n m"]) -> nn.Linear:
+    """The linear map of least squares from z to t, with a penalty chosen by cross-validation.
+
+    The penalty is that of least generalised cross-validation, n RSS / (n - degrees of freedom)^2
+    (Golub, Heath and Wahba, 1979), among six from 1e-4 to 10 for each row.
+    """
+    n, k = z.shape
+    mean_z, mean_t = z.double().mean(0), t.double().mean(0)
+    z2, t2 = z.double() - mean_z, t.double() - mean_t
+    values, vectors = torch.linalg.eigh(z2.T @ z2)
+    values = values.clamp(min=0.0)
+    along = vectors.T @ (z2.T @ t2)  # (k, m)
+    total = t2.square().sum()
+    best, slope = float("inf"), torch.zeros_like(along)
+    for penalty in PENALTIES:
+        shrunk = values + penalty * n
+        rss = total - (along.square() * ((2 * shrunk - values) / shrunk.square())[:, None]).sum()
+        score = float(rss / (n - (values / shrunk).sum()).clamp(min=1e-9) ** 2)
+        if score < best:
+            best, slope = score, vectors @ (along / shrunk[:, None])
+    line = nn.Linear(k, t.shape[1], device=z.device, dtype=z.dtype)
+    with torch.no_grad():
+        line.weight.copy_(slope.T)
+        line.bias.copy_(mean_t - mean_z @ slope)
+    return line
+
+
+def _zero(layer: nn.Linear) -> nn.Linear:
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
