@@ -176,7 +176,7 @@ def test_what_settings_of_none_stand_for_is_in_the_recipe(monkeypatch):
     before, paper = recipe(), recipe("df2-paper")
     monkeypatch.setattr(df2, "suitable", lambda train: [Absolute()])
     other = recipe()
-    monkeypatch.setattr(df2, "wide_by_shape", lambda shape: partial(MLP, 2, hidden=7))
+    monkeypatch.setattr(df2, "deep_by_shape", lambda shape: partial(MLP, 2, hidden=7))
     assert len({before, other, recipe()}) == 3
     assert recipe("df2-paper") == paper  # which says both itself
 

@@ -57,7 +57,7 @@ def execute(run: Run, device: str | None = None) -> Outcome:
         for name in ("cost", "regret", "gap"):
             if not isfinite(getattr(result, name) or 0.0):
                 raise ValueError(f"The {name} of the decisions is {getattr(result, name)}.")
-        chosen: dict[str, Any] = getattr(method, "chosen", dict)()
+        chosen = method.chosen()
         json.dumps(chosen, allow_nan=False)  # an error here is one of this run
     except Refusal as reason:
         recipe = row["recipe"] or recipe_of(run)

@@ -12,7 +12,6 @@ import torch
 
 import costscape
 from costscape.methods import Method
-from costscape.train import Training
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 
@@ -36,8 +35,8 @@ def check_device(device: str | None, here: bool = True) -> None:
 
 
 def on_gpu(method: Method) -> bool:
-    training = getattr(method, "training", None)
-    if isinstance(training, Training):
+    training = method.trains()
+    if training is not None:
         return training.where().type == "cuda"
     return method.task.feasible.bounds[0].is_cuda
 
