@@ -120,6 +120,25 @@ def test_a_second_stage_that_costs_more_is_dropped(newsvendor, demand, monkeypat
     assert torch.equal(found.decide(x), start.decide(x))
 
 
+@pytest.mark.parametrize("alike", [1, 5], ids=["independent rows", "five equal neighbours"])
+def test_a_second_stage_is_accepted_by_the_standard_error_of_blocks(
+    newsvendor, demand, monkeypatch, alike
+):
+    (x, y), held = demand(80), demand(80, seed=1)
+    saved = torch.randn(16, generator=torch.Generator().manual_seed(0))
+    saved = (saved - saved.mean()) / saved.std() + 0.17  # 1.5 standard errors of 80 rows
+    rows = saved.repeat_interleave(5) if alike > 1 else saved.repeat(5)
+    costs = iter([rows, torch.zeros(80)])
+    monkeypatch.setattr(LODL, "_paid", lambda *told: next(costs))
+    found = tiny(newsvendor()).fit(x, y, val=held)
+    assert (found.history_[1].best_epoch == -1) is (alike > 1)
+
+
+def test_the_rule_of_acceptance_is_in_the_recipe(newsvendor, demand):
+    told = tiny(newsvendor()).unsaid(Dataset(*demand(10)))
+    assert told["acceptance"] == "block standard error"
+
+
 def test_a_closed_form_mixture_is_sampled_without_draws():
     task, x, y = some("synthetic-convex", 60)
     model = tiny(task, forecast=Mixture(2), draws=None).fit(x, y)
@@ -178,7 +197,7 @@ def test_a_second_fit_reads_its_decision_samples(newsvendor, demand, tmp_path, m
 
 def test_a_fit_broken_off_ends_as_an_unbroken_one(newsvendor, demand, tmp_path, monkeypatch):
     x, y = demand(60)
-    training = replace(SHORT, epochs=3)
+    training = replace(SHORT, epochs=3, patience=3)
     whole = tiny(newsvendor(), training=training).fit(x, y).decide(x)
     path = tmp_path / "fit"
     kept = replace(training, checkpoint=path)
