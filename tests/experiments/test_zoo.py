@@ -9,6 +9,7 @@ import torch
 
 from costscape.checks import check_task
 from costscape.data import sales, wind_farm
+from costscape.experiments import Run, execute
 from costscape.experiments.problems import PROBLEMS, problem_named
 from costscape.experiments.zoo import GENERATED, ZOO
 from costscape.experiments.zoo.decisions import ramp_limits
@@ -108,6 +109,14 @@ def test_the_seed_alone_decides_the_data(name):
         if name in GENERATED:
             assert not torch.equal(one.x, three.x)
             assert not torch.equal(one.y, three.y)
+
+
+@pytest.mark.parametrize("name", ["zoo-budget", "zoo-item13-rare-shortage"])
+def test_a_run_on_a_problem_gives_a_row(name):
+    row = execute(Run(name, "constant", quick=True), device="cpu").row
+    assert row["error"] is None
+    assert row["regret"] > 0
+    assert (row["gap"] is not None) == (name in GENERATED)
 
 
 def test_all_kinds_are_there():

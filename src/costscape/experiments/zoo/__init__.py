@@ -7,15 +7,16 @@ from collections.abc import Callable
 from functools import partial
 
 from costscape.experiments.problem import Problem
+from costscape.experiments.zoo.generated import Generated
 from costscape.experiments.zoo.generated_coupled import GENERATED_COUPLED
 from costscape.experiments.zoo.generated_separable import GENERATED_SEPARABLE
 from costscape.experiments.zoo.sales_problems import SALES
 from costscape.experiments.zoo.table_problems import TABLES
 from costscape.experiments.zoo.wind_problems import WIND
 
-__all__ = ["ZOO"]
+__all__ = ["GENERATED", "ZOO"]
 
-GENERATED = GENERATED_SEPARABLE | GENERATED_COUPLED
+GENERATED: dict[str, Generated] = GENERATED_SEPARABLE | GENERATED_COUPLED
 ZOO: dict[str, Callable[[int], Problem]] = {
     **{name: partial(recipe.make, name) for name, recipe in GENERATED.items()},
     **SALES,

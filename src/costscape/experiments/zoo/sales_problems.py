@@ -84,9 +84,10 @@ _PARTS: dict[str, Parts] = {
             Priced(newsvendor(0.85), (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)), Budget(total=6.0, dim=6)
         ),
     ),
-    "zoo-shelf-simplex": (
-        lambda: _rows(12, 16, 20, 24, 32),
-        lambda: separable(asymmetric(8.0, 1.0), Simplex(total=5.5, dim=5)),
+    # one delivery is split over the next five days
+    "zoo-item24-simplex": (
+        lambda: _rows(24, horizon=5),
+        lambda: separable(asymmetric(8.0, 1.0), Simplex(total=6.0, dim=5)),
     ),
     "zoo-crates": (
         lambda: _rows(17, 34, gap=1),
