@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from costscape.distributed import is_first
 
-Show = Callable[[float, str], None]  # the steps done, and a note
+Show = Callable[[int | float, str], None]  # the steps done, and a note
 
 _AROUND: ContextVar[Show | None] = ContextVar("around", default=None)  # takes a part of a job
 
@@ -75,13 +75,23 @@ def _bar(title: str, total: int) -> Iterator[Show]:
 def _lines(title: str, total: int, every: float = 10.0) -> Show:
     begin = last = time.monotonic()
 
-    def show(done: float, note: str) -> None:
+    def show(done: int | float, note: str) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= every and done > 0:
             last = now
-            left = (now - begin) / done * (total - done)
-            line = f"{title}: {done:.3g}/{total}, about {left:.0f} s left. {note}"
-            print(line.rstrip(), file=sys.stderr, flush=True)
+            left = f"about {clock((now - begin) / done * (total - done))} left"
+            print(f"{title}: {done:.3g}/{total}, {left}. {note}", file=sys.stderr, flush=True)
 
     return show
+
+
+def clock(seconds: float) -> str:
+    """A duration for people.
+
+    >>> clock(80.0), clock(600.0), clock(9000.0)
+    ('80 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -68,8 +68,10 @@ def brief(method: Method) -> Method:
             cut[f.name] = CHOSEN[f.name]
         elif f.name == "rates":
             cut[f.name] = value[:1]
+        elif isinstance(value, Method):
+            cut[f.name] = brief(value)
         elif isinstance(value, Langevin):
             cut[f.name] = replace(value, steps=min(STEPS, value.steps))
         elif isinstance(value, Training):
-            cut[f.name] = replace(value, epochs=min(epochs, value.epochs))
+            cut[f.name] = replace(value, epochs=min(epochs, value.epochs or epochs))
     return replace(method, **cut)

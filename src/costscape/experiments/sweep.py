@@ -1,6 +1,5 @@
 """Execute the runs that are missing from a store."""
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -55,7 +54,6 @@ def sweep(
     work = partial(execute, device=device)
     failed: list[str] = []
     refused = 0
-    begin = time.monotonic()
     with progress("runs", len(left), shown and distributed.is_first()) as show:
         for done, (run, outcome) in enumerate(chosen.map(work, left), 1):
             row = outcome.row
@@ -64,8 +62,7 @@ def sweep(
             if row["error"] is not None:
                 failed.append(run.name)
             refused += row["refused"] is not None
-            rest = (time.monotonic() - begin) / done * (len(left) - done)
-            show(done, f"{run.name}: {_word(row)}; about {_clock(rest)} left")
+            show(done, f"{run.name}: {_word(row)}")
     return Swept(len(every) - len(left), len(left), tuple(failed), refused)
 
 
@@ -89,9 +86,3 @@ def _word(row: Row) -> str:
     return (
         f"regret {row['regret']:.4g}" if row["regret"] is not None else f"cost {row['cost']:.4g}"
     )
-
-
-def _clock(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -70,13 +70,6 @@ class Method(ABC):
         """How the method trains its networks; None where it has none."""
         return getattr(self, "training", None)
 
-    def on_all_rows(self: M, fits: Sequence[M]) -> M | None:
-        """The unfitted method to fit to all pairs once ``fits`` have chosen the settings.
-
-        None where a fit needs held-out pairs to choose its epoch: the mean of the fits decides.
-        """
-        return None
-
     @classmethod
     def fit_together(
         cls, methods: Sequence["Method"], pairs: Dataset, folds: Sequence[Fold]

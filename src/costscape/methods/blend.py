@@ -23,12 +23,13 @@ from costscape.methods.forest import RandomForest
 from costscape.methods.forms import name_of, suitable
 from costscape.methods.nearest import NearestNeighbours
 from costscape.methods.two_stage import TwoStage
-from costscape.models import Mixture
+from costscape.models import Mixture, deep_by_shape
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import Training
 
 MOST = 4000  # scenarios that decide
+RATE = 3e-3  # of the mixture: better on the zoo than 1e-3
 DRAWS = 400  # of a mixture in a blend: its folds add up
 
 
@@ -155,12 +156,16 @@ def default_candidates(
 ) -> list[Method]:
     """DF2 with each form that suits the pairs, a mixture, a forest, neighbours."""
     common: dict[str, Any] = {"solver": solver, "seed": seed}
+    mixture: dict[str, Any] = {
+        "encoder": deep_by_shape(tuple(pairs.x.shape[1:])),
+        "training": replace(training, lr=training.lr or RATE),
+    }
     forms = [
         DF2(task, outcomes=form, folds=1, training=training, **common) for form in suitable(pairs)
     ]
     return [
         *forms,
-        TwoStage(task, Mixture(3), draws=DRAWS, training=training, **common),
+        TwoStage(task, Mixture(3), draws=DRAWS, **mixture, **common),
         RandomForest(task, **common),
         NearestNeighbours(task, **common),
     ]

@@ -69,7 +69,7 @@ def fit_blend(
     def fit(who: Sequence[int], which: Sequence[int], title: str) -> dict[tuple[int, int], Method]:
         jobs = [Job(c, k) for c in who for k in which]
         done = fit_jobs(dict(enumerate(candidates)), jobs, pairs, cut, workers, title)
-        return {(job.candidate, job.fold or 0): m for job, m in zip(jobs, done, strict=True)}
+        return {(job.candidate, job.fold): m for job, m in zip(jobs, done, strict=True)}
 
     fits = fit(everyone, [0], f"{owner}, first fold")
     first = _table(fits, everyone, 0, pairs, cut, solver, seed)
@@ -86,29 +86,14 @@ def fit_blend(
         seen, i = (parts, left.index(c)) if c in left else ([first], c)
         table.append(_line(name, seen, i, shares.get(c, 0.0)))
     cost = float(costs_of(parts, w).mean())
-    return BlendedFit(*_final(candidates, fits, shares, folds, pairs), table, cost)
-
-
-def _final(
-    candidates: Sequence[Method],
-    fits: dict[tuple[int, int], Method],
-    shares: dict[int, float],
-    folds: int,
-    pairs: Dataset,
-) -> tuple[list[Method], list[Job], list[float]]:
-    """The fits that decide: of all folds, or one to all rows where that is the natural form."""
-    chosen: list[tuple[Method, Job, float]] = []
-    for c, share in shares.items():
-        mine = [fits[c, k] for k in range(folds)]
-        natural = candidates[c].on_all_rows(mine)
-        if natural is None:
-            chosen += [(m, Job(c, k), share / folds) for k, m in enumerate(mine)]
-        else:
-            job = Job(c, None)
-            (whole,) = fit_jobs({c: natural}, [job], pairs, [], 1, "all rows")
-            chosen.append((whole, job, share))
-    methods, jobs, parts = zip(*chosen, strict=True)
-    return list(methods), list(jobs), list(parts)
+    jobs = [Job(c, k) for c in shares for k in range(folds)]
+    return BlendedFit(
+        [fits[job.candidate, job.fold] for job in jobs],
+        jobs,
+        [shares[job.candidate] / folds for job in jobs],
+        table,
+        cost,
+    )
 
 
 def _table(

@@ -12,9 +12,8 @@ Gruenewaelder, Lever, Baldassarre, Patterson, Gretton and Pontil, Conditional Me
 Regressors, ICML 2012.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from statistics import median_low
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -22,7 +21,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import Method
 from costscape.methods.labels import (
     WeightedLabels,
     affinity,
@@ -94,12 +92,6 @@ class CME(ScenarioMethod):
                 yield Embedding(
                     scaler, x[index], train.y, index, left, right, spectrum, width, penalty
                 )
-
-    def on_all_rows(self, fits: Sequence[Method]) -> "CME":
-        """With the medians of the widths and penalties that the folds chose."""
-        models: list[Any] = [fit.model_ for fit in fits]
-        width = median_low(model.width for model in models)
-        return replace(self, width=width, penalty=median_low(m.penalty for m in models))
 
     def _facts(self) -> dict[str, Any]:
         model = self.model_

@@ -2,9 +2,10 @@
 
     g(x, a) = mean_k g_k(x, a),    g_k fitted without fold k, and early-stopped on fold k
 
-No fit chooses its epoch on pairs that it has learned from, and together the fits learn from all
-pairs. Methods that put weights on past outcomes need no epoch: of them the folds choose the
-settings, and one fit to all pairs decides (``Method.on_all_rows``).
+No fit chooses its epoch or its settings on pairs that it has learned from, and together the fits
+learn from all pairs. Methods that put weights on past outcomes could be fitted to all pairs once
+the folds have chosen their settings. On the zoo that decides as well as the mean of the fits does
+(benchmarks/zoo), so the mean is used for every method.
 """
 
 from collections.abc import Sequence
@@ -39,8 +40,7 @@ class CrossFit(EnsembleMethod):
             in one batch on a GPU.
         most_scenarios: how many scenarios decide at most, by systematic resampling.
 
-    Cost: ``folds`` fits to (folds - 1) / folds of the pairs, and one more for methods that put
-    weights on past outcomes.
+    Cost: ``folds`` fits to (folds - 1) / folds of the pairs.
 
     >>> import costscape as cs
     >>> task = cs.tasks.inventory()
@@ -85,10 +85,6 @@ class CrossFit(EnsembleMethod):
         jobs = [Job(0, k) for k in range(self.folds)]
         title = f"{type(self.method).__name__}, {self.folds} folds"
         fits = fit_jobs({0: self.method}, jobs, pairs, folds, self.workers, title)
-        natural = self.method.on_all_rows(fits)
-        if natural is not None:
-            jobs = [Job(0, None)]
-            fits = fit_jobs({0: natural}, jobs, pairs, folds, 1, title)
         self._adopt(fits, jobs, [1 / len(fits)] * len(fits), self.most_scenarios)
 
     def chosen(self) -> dict[str, Any]:

@@ -21,12 +21,12 @@ from costscape.methods import store
 from costscape.methods.base import Method
 from costscape.methods.blended_fit import Candidate, fit_blend
 from costscape.methods.blending import Greedy, Selection
-from costscape.methods.by_rows import learned
+from costscape.methods.by_rows import ByRows, learned
 from costscape.methods.ensemble import EnsembleMethod, take
 from costscape.methods.folds import Fold, check_folds, together
 from costscape.methods.forms import SINGLE, name_of, suitable, usual_points
 from costscape.methods.scoring import validation_cost
-from costscape.methods.targets import Costs, Slopes, Target
+from costscape.methods.targets import Costs, Objective, Slopes, Target, absolute_errors
 from costscape.models import (
     Absolute,
     Blended,
@@ -37,20 +37,14 @@ from costscape.models import (
     WindowLevels,
     deep_by_shape,
 )
+from costscape.scenarios import ExpectedCost
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import RATE as PAPER_RATE
 from costscape.train import Fit, Training, check_ema, fit_network, fit_networks
 
-SHARED_ACTIONS, OWN_ACTIONS = 100, 12  # where all x share their outcomes, and where not
+SHARED_ACTIONS, OWN_ACTIONS = 50, 12  # where all x share their outcomes, and where not
 MOST = 4000  # scenarios that decide
-import os
-
-from costscape.scenarios import ExpectedCost
-from costscape.sets import Finite
-from costscape.train import Score
-
-BY_LOSS = bool(int(os.environ.get("BY_LOSS", "0")))
 RATE = 1e-2  # chosen on the zoo (benchmarks/zoo)
 
 
@@ -66,8 +60,8 @@ class DF2(EnsembleMethod):
         task: the cost and the feasible set.
         encoder: a builder of the network from x to its code; by default an MLP for rows and an
             LSTM for sequences (``models.deep_by_shape``).
-        points: outcomes of each network; None is 500 where all x share them and 100 elsewhere.
-        actions: actions sampled at each step; None is 100 where all x share their outcomes and 32
+        points: outcomes of each network; None is 200 where all x share them and 64 elsewhere.
+        actions: actions sampled at each step; None is 50 where all x share their outcomes and 12
             elsewhere.
         share_actions: one sample of actions for the whole batch, not one for each pair. The
             objective stays unbiased, and with absolute outcomes a step is one matrix product.
@@ -75,6 +69,9 @@ class DF2(EnsembleMethod):
         outcomes: one form, LocationScale(), Absolute(), Anchored() or WindowLevels(); None blends
             all that suit, or takes Anchored() with ``folds=1``.
         target: Slopes() of the cost, or Costs() as in the paper.
+        outcome_share: weight, beside 1 for the cost, of the same loss of the absolute errors
+            |y_i - a|, where y is a vector. It keeps outcomes near the observed ones where the cost
+            says little about them: a cost that is no sum over coordinates, or one with jumps.
         ema: decay of the moving average of the weights, or None.
         folds: fits of each form; 1 fits one network, early-stopped on the validation rows.
         selection: how forms are weighted.
@@ -102,6 +99,7 @@ class DF2(EnsembleMethod):
     learn_values: bool = True
     outcomes: Outcomes | None = None
     target: Target = field(default_factory=Slopes)
+    outcome_share: float = 0.3
     ema: float | None = 0.995
     folds: int = 4
     selection: Selection = field(default_factory=Greedy)
@@ -123,6 +121,10 @@ class DF2(EnsembleMethod):
                 f"{type(self.target).__name__} compare actions with each other and need at least "
                 f"{self.target.least}, but got actions={self.actions}. Take more, or "
                 f"target=Costs()."
+            )
+        if not self.outcome_share >= 0:
+            raise ValueError(
+                f"DF2 needs outcome_share of at least 0, but got {self.outcome_share}."
             )
         check_ema("DF2", self.ema)
 
@@ -157,6 +159,7 @@ class DF2(EnsembleMethod):
             share_actions=share_actions,
             outcomes=Absolute(),
             target=Costs(weighting=False, by_coordinate=False),
+            outcome_share=0.0,
             ema=None,
             folds=1,
             standardise=False,
@@ -266,13 +269,11 @@ class DF2(EnsembleMethod):
             torch.manual_seed(self.seed)
             model = self._network(train, form)
         model = model.to(train.x.device, train.x.dtype)
-        rng = Generator(train.x.device).manual_seed(self.seed)
-        a = self.target.actions(task, 1, SHARED_ACTIONS, rng)
-        unit = self.target.unit(task, train.y, a)
-        score = self._score(task, val, a, unit) if self.choose_epoch else None
+        objectives = self._objectives(task, train.y)
+        score = validation_cost(task, val, self.solver) if self.choose_epoch else None
         return Fit(
             model,
-            lambda batch, rng: self.loss(task, model, batch, rng, unit),
+            lambda batch, rng: self.loss(objectives, model, batch, rng),
             self.seed,
             score,
             self.ema,
@@ -280,18 +281,6 @@ class DF2(EnsembleMethod):
             recipe=self._recipe(model, train, val, "workers", "selection", "most_scenarios"),
             name=name_of(form).replace(" ", "-"),
         )
-
-    def _score(self, task: Task, val: Dataset, a: Tensor, unit: Tensor) -> Score:
-        if not BY_LOSS:
-            return validation_cost(task, val, self.solver)
-        some = val[:: -(-len(val) // 1000)]
-        a = a[:, :: max(1, a.shape[1] // 50)] if isinstance(task.feasible, Finite) else a
-
-        def score(model: nn.Module) -> float:
-            g = ExpectedCost(task, model(some.x))
-            return float(self.target.loss(g, some.y, a, unit))
-
-        return score
 
     def _network(self, train: Dataset, form: Outcomes) -> OutcomeNetwork:
         x, y = train.x, train.y
@@ -329,12 +318,37 @@ class DF2(EnsembleMethod):
         assert isinstance(made, Blended)
         return made
 
+    def _objectives(self, task: Task, y: Tensor) -> list[Objective]:
+        """The task's cost and, with ``outcome_share``, the absolute errors of the outcomes."""
+        tasks = [(1.0, task)]
+        if self.outcome_share > 0 and task.y_dims == 1:
+            tasks.append((self.outcome_share, absolute_errors(y)))
+        rng = Generator(y.device).manual_seed(self.seed)
+        objectives = []
+        for share, each in tasks:
+            a = self.target.actions(each, 1, SHARED_ACTIONS, rng)
+            objectives.append(Objective(each, share / self.target.unit(each, y, a)))
+        return objectives
+
     def loss(
-        self, task: Task, model: nn.Module, batch: Dataset, rng: Generator, unit: Tensor
+        self,
+        objectives: Sequence[Objective],
+        model: nn.Module,
+        batch: Dataset,
+        rng: Generator,
     ) -> Tensor:
-        """The objective above on one batch, with fresh actions, divided by ``unit``."""
+        """The objective above on one batch, with fresh actions."""
         rows = 1 if self.share_actions else whole(len(batch))
-        g = learned(task, model, batch.x)
-        j = self.actions or (SHARED_ACTIONS if g.shared and self.share_actions else OWN_ACTIONS)
-        a = self.target.actions(task, rows, j, rng)
-        return self.target.loss(g, batch.y, a if rows == 1 else own_rows(a), unit)
+        total = torch.zeros((), device=batch.x.device, dtype=batch.x.dtype)
+        g: ExpectedCost | ByRows | None = None
+        for objective in objectives:
+            if isinstance(g, ExpectedCost):  # the network need not be computed again
+                g = ExpectedCost(objective.task, g.scenarios)
+            else:
+                g = learned(objective.task, model, batch.x)
+            shared = g.shared and self.share_actions
+            j = self.actions or (SHARED_ACTIONS if shared else OWN_ACTIONS)
+            a = self.target.actions(objective.task, rows, j, rng)
+            loss = self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))
+            total = total + objective.weight * loss
+        return total

@@ -2,7 +2,7 @@
 
     g(x, a) = sum_m share_m g_m(x, a)
 
-A fit is a candidate, an unfitted method, fitted without one fold of the pairs, or to all of them.
+A fit is a candidate, an unfitted method, fitted without one fold of the pairs.
 """
 
 from abc import abstractmethod
@@ -24,10 +24,10 @@ APART = 1000  # between the seeds of two folds of a candidate
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A candidate, by its number, to be fitted without a fold; without None it learns all."""
+    """A candidate, by its number, to be fitted without a fold."""
 
     candidate: int
-    fold: int | None
+    fold: int
 
 
 class EnsembleMethod(ScenarioMethod):
@@ -121,13 +121,10 @@ def fit_jobs(
 
 def prepared(candidate: Method, job: Job) -> Method:
     """The candidate with the seed and the checkpoint of the job."""
-    changes: dict[str, Any] = {}
-    if job.fold is not None:
-        changes["seed"] = candidate.seed + APART * job.fold
+    changes: dict[str, Any] = {"seed": candidate.seed + APART * job.fold}
     training = candidate.trains()
     if training is not None and training.checkpoint is not None:
-        fold = "all" if job.fold is None else job.fold
-        name = f"{training.checkpoint}.{job.candidate}-{fold}"
+        name = f"{training.checkpoint}.{job.candidate}-{job.fold}"
         changes["training"] = replace(training, checkpoint=name)
     return candidate.changed(**changes)
 
@@ -138,8 +135,8 @@ def _together(
     """Fit what can be fitted in one batch; which of the methods are left."""
     left = [True] * len(methods)
     for cls in dict.fromkeys(type(m) for m in methods):
-        mine = [i for i, m in enumerate(methods) if type(m) is cls and jobs[i].fold is not None]
-        numbers = [jobs[i].fold or 0 for i in mine]
+        mine = [i for i, m in enumerate(methods) if type(m) is cls]
+        numbers = [jobs[i].fold for i in mine]
         if len(mine) > 1 and cls.fit_together(
             [methods[i] for i in mine], pairs, [folds[k] for k in numbers]
         ):
@@ -186,8 +183,6 @@ def _fit(method: Method, train: Dataset, held: Dataset) -> None:
 
 
 def _parts(pairs: Dataset, folds: Sequence[Fold], job: Job) -> tuple[Dataset, Dataset]:
-    if job.fold is None:
-        return pairs, pairs[-1:]  # settings are known then, and nothing is chosen
     fold = folds[job.fold]
     return take(pairs, fold.rows), take(pairs, fold.held)
 

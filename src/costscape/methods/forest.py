@@ -7,9 +7,7 @@ Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Scie
 Breiman, Random Forests, Machine Learning 2001.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from statistics import median_low
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -17,7 +15,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import Method
 from costscape.methods.labels import BLOCK, WeightedLabels, score_of_weights
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Standardise
@@ -97,11 +94,6 @@ class RandomForest(ScenarioMethod):
         root = root[:-1].clone()
         made = Forest(train.y, feature, cut, less, more, root, rows, start, depth, min_leaf)
         return made.to(train.y.device)
-
-    def on_all_rows(self, fits: Sequence[Method]) -> "RandomForest":
-        """With the median of the leaf sizes that the folds chose."""
-        models: list[Any] = [fit.model_ for fit in fits]
-        return replace(self, min_leaf=median_low(model.min_leaf for model in models))
 
     def _facts(self) -> dict[str, Any]:
         model = self.model_

@@ -11,7 +11,7 @@ from costscape.models import (
 )
 
 SINGLE = Anchored()  # of one network, where no form is given
-SHARED_POINTS, OWN_POINTS = 500, 64  # outcomes that all x share, and those that x moves
+SHARED_POINTS, OWN_POINTS = 200, 64  # outcomes that all x share, and those that x moves
 
 
 def suitable(data: Dataset) -> list[Outcomes]:

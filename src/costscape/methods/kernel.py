@@ -8,16 +8,13 @@ Analysis, 1964; as weights for decisions: Bertsimas and Kallus, From Predictive 
 Analytics, Management Science 2020.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from statistics import median_low
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import Method
 from costscape.methods.labels import (
     WeightedLabels,
     affinity,
@@ -64,11 +61,6 @@ class KernelSmoother(ScenarioMethod):
         unit = median_distance(x)
         models = [Smoother(scaler, x, train.y, unit * part) for part in TRIED]
         self.model_ = min(models, key=score)
-
-    def on_all_rows(self, fits: Sequence[Method]) -> "KernelSmoother":
-        """With the median of the widths that the folds chose."""
-        models: list[Any] = [fit.model_ for fit in fits]
-        return replace(self, width=median_low(model.width for model in models))
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Smoother)

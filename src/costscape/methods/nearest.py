@@ -6,9 +6,7 @@ in Euclidean distance of standardised features. Bertsimas and Kallus, From Predi
 Prescriptive Analytics, Management Science 2020.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from statistics import median_low
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -16,7 +14,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import Method
 from costscape.methods.scoring import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Standardise
@@ -48,11 +45,6 @@ class NearestNeighbours(ScenarioMethod):
         score = validation_cost(task, val, self.solver)
         models = [Nearest(Standardise(train.x), train.x, train.y, k) for k in sizes]
         self.model_ = min(models, key=score) if len(models) > 1 else models[0]
-
-    def on_all_rows(self, fits: Sequence[Method]) -> "NearestNeighbours":
-        """With the median of the sizes that the folds chose."""
-        models: list[Any] = [fit.model_ for fit in fits]
-        return replace(self, k=median_low(model.k for model in models))
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Nearest)

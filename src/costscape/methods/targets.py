@@ -20,7 +20,7 @@ from costscape.distributed import gather_rows, own_rows
 from costscape.methods.by_rows import ByRows
 from costscape.methods.scoring import spread_of, spread_over
 from costscape.scenarios import ExpectedCost
-from costscape.sets import Finite
+from costscape.sets import Box, Finite
 from costscape.tasks import SeparableTask, Task
 from costscape.tasks.base import Cost
 
@@ -47,7 +47,6 @@ class Target(ABC):
         g: ExpectedCost | ByRows,
         y: Float[Tensor, "B ..."],
         a: Float[Tensor, "#B J d"],
-        unit: Float[Tensor, ""],
     ) -> Float[Tensor, ""]:
         """The loss on a batch, with actions shared by all pairs or of each pair's own."""
 
@@ -78,7 +77,6 @@ class Costs(Target):
         g: ExpectedCost | ByRows,
         y: Float[Tensor, "B ..."],
         a: Float[Tensor, "#B J d"],
-        unit: Float[Tensor, ""],
     ) -> Float[Tensor, ""]:
         if self.by_coordinate and isinstance(g.task, SeparableTask):
             f: Cost = g.task.terms
@@ -103,7 +101,7 @@ class Slopes(Target):
     a cell, so a jump of f stays finite: it enters with at most 2 J (jump)^2 / width. A Finite set
     has no chords; there the residuals are taken from their mean over the actions.
 
-    All is divided by the value for g = 0 over the training labels.
+    Its unit is the loss of g = 0 over the training labels.
     """
 
     least = 2
@@ -133,17 +131,35 @@ class Slopes(Target):
         g: ExpectedCost | ByRows,
         y: Float[Tensor, "B ..."],
         a: Float[Tensor, "#B J d"],
-        unit: Float[Tensor, ""],
     ) -> Float[Tensor, ""]:
         if isinstance(g.task, SeparableTask):
             residual = g.terms(a) - g.task.terms(y.unsqueeze(1), a)
         else:
             residual = g(a) - g.task.cost(y.unsqueeze(1), a)
-        return _squares(g.task, residual, a).mean() / unit
+        return _squares(g.task, residual, a).mean()
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """A cost whose slopes are learned, and what its loss is multiplied by."""
+
+    task: Task
+    weight: Tensor
+
+
+def absolute_errors(y: Float[Tensor, "n m"]) -> SeparableTask:
+    """f(y, a) = sum_i |y_i - a_i| over the range of the labels.
+
+    Its slopes loss is the continuous ranked probability score of each outcome.
+    """
+    lower, upper = y.amin(0), y.amax(0)
+    box = Box(lower, upper.maximum(lower + 1e-6 * lower.abs().clamp(min=1.0)))
+    return SeparableTask(lambda y, a: (y - a).abs(), box, convex=True)
 
 
 def _sample(task: Task, rows: int, J: int, rng: Generator) -> Tensor:
-    return task.feasible.sample(rows * J, rng).unflatten(0, (rows, J))
+    a: Tensor = task.feasible.sample(rows * J, rng).unflatten(0, (rows, J))
+    return a
 
 
 def _cells(rows: int, J: int, d: int, like: Tensor, rng: Generator) -> Float[Tensor, "rows J2 d"]:

@@ -7,11 +7,12 @@ from costscape.data import Splits
 from costscape.evaluation import Truth
 from costscape.experiments.problem import Problem
 from costscape.experiments.zoo.decisions import Decision
-from costscape.models import LSTM, MLP, Builder
+from costscape.models import LSTM, MLP, Builder, deep_by_shape
 from costscape.tasks import Task
 from costscape.train import Training
 
 POINTS = 100
+RATE = 3e-3  # of every opponent: better on the zoo than 1e-3
 VARIANCES = (0.02, 0.05, 0.1)
 Parts = tuple[Callable[[], Splits], Callable[[], Decision]]  # makers of the data and the decision
 
@@ -29,6 +30,8 @@ def assemble(data: Splits, task: Task, source: str, truth: Truth | None = None) 
         variances=VARIANCES,
         source=source,
         truth=truth,
+        network=deep_by_shape(tuple(shape)),
+        schedule=Training(lr=RATE),
     )
 
 
