@@ -32,7 +32,7 @@ def newsvendor(dim=2):
 
 
 def small(task=None, **settings):
-    told = {"points": 12, "members": 1, "training": SMALL, "outcomes": cs.Absolute(), **settings}
+    told = {"points": 12, "folds": 1, "training": SMALL, "outcomes": cs.Absolute(), **settings}
     return cs.DF2(task or newsvendor(), **told)
 
 
@@ -44,7 +44,7 @@ def fitted():
 def test_ten_lines_from_a_cost_to_decisions(tmp_path):
     task = cs.Task(cost, cs.Box(0.0, 3.0, dim=2))
     model = cs.DF2(
-        task, points=8, members=1, training=SMALL, solver=cs.ProjectedAdam(steps=20)
+        task, points=8, folds=1, training=SMALL, solver=cs.ProjectedAdam(steps=20)
     ).fit(X, Y)
     a = model.decide(X[:5])
     assert a.shape == (5, 2)
@@ -141,10 +141,10 @@ def test_series_in_series_out(method):
 
 def test_sequences_get_an_lstm_and_rows_an_mlp():
     sequence = small().fit(np.repeat(X[:, None], 4, 1), Y)
-    assert isinstance(sequence.model_.members[0].encoder, cs.LSTM)
-    assert sequence.model_.members[0].encoder.lstm.input_size == 3
+    assert isinstance(sequence.model_.encoder, cs.LSTM)
+    assert sequence.model_.encoder.lstm.input_size == 3
     assert sequence.decide(np.repeat(X[:5, None], 4, 1)).shape == (5, 2)
-    assert isinstance(small().fit(X, Y).model_.members[0].encoder, cs.MLP)
+    assert isinstance(small().fit(X, Y).model_.encoder, cs.MLP)
 
 
 # ---- val
@@ -172,7 +172,7 @@ def test_fit_returns_the_method_and_says_how_long_it_took():
 
 
 def test_scenarios_are_weights_that_sum_to_one_and_outcomes():
-    for model, rows in ((small(), 1), (small(outcomes=cs.Anchored(epochs=1)), 7)):
+    for model, rows in ((small(), 1), (small(outcomes=cs.Anchored()), 7)):
         s = model.fit(X, Y).scenarios(X[:7])
         assert s.weights.shape == (7, 12)
         assert (s.weights >= 0).all()

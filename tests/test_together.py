@@ -319,7 +319,7 @@ def test_the_memory_of_a_recording_is_free_after_the_fit():
 
 
 @needs_gpu
-def test_members_of_df2_fitted_together_are_those_fitted_one_after_the_other():
+def test_folds_of_df2_fitted_together_are_those_fitted_one_after_the_other():
     def cost(y, a):
         return (3 * (y - a).relu() + (a - y).relu()).sum(-1)
 
@@ -330,10 +330,10 @@ def test_members_of_df2_fitted_together_are_those_fitted_one_after_the_other():
 
     def fit(record, outcomes):
         training = told(epochs=4, batch_size=32, record=record, device="cuda")
-        method = cs.DF2(task, outcomes=outcomes, members=3, points=50, training=training)
+        method = cs.DF2(task, outcomes=outcomes, folds=3, points=50, training=training)
         return method.fit(x, y).history_
 
-    for outcomes in (cs.Absolute(), cs.Anchored(epochs=3)):
+    for outcomes in (cs.Absolute(), cs.Anchored()):
         fast, plain = (fit(record, outcomes) for record in (True, False))
         for one, other in zip(fast, plain, strict=True):
             assert one.losses == pytest.approx(other.losses, rel=1e-2)

@@ -1,3 +1,4 @@
+import warnings
 from itertools import pairwise
 from math import cos, pi
 
@@ -46,13 +47,12 @@ def noisy_loss(model):
     )
 
 
-def fit(model, data=None, *, seed=0, score=None, loss=None, start=False, **training):
+def fit(model, data=None, *, seed=0, score=None, loss=None, **training):
     given = {"ema": training.pop("ema", 0.9), "recipe": training.pop("recipe", "")}
-    given["until"] = training.pop("until", None)
-    training = Training(**{"epochs": 6, "batch_size": 4, **QUIET, **training})
+    training = Training(**{"epochs": 6, "batch_size": 4, "patience": 20, **QUIET, **training})
     loss = loss or noisy_loss(model)
     data = data or rows()
-    return fit_network(model, loss, data, training, seed=seed, score=score, start=start, **given)
+    return fit_network(model, loss, data, training, seed=seed, score=score, **given)
 
 
 def same(a, b):
@@ -88,6 +88,75 @@ def test_a_rate_that_is_not_positive_is_refused(lr):
 def test_device_none_is_where_torch_can_run_and_a_name_is_taken_as_given():
     assert Training().where().type == ("cuda" if torch.cuda.is_available() else "cpu")
     assert Training(device="meta").where().type == "meta"
+
+
+# ---- epochs and patience that are not given
+
+
+@pytest.mark.parametrize("batch", [1, 64, 100])
+@pytest.mark.parametrize("rows", [1, 63, 640, 641, 7_000, 16_000, 10**6])
+def test_epochs_that_are_not_given_make_about_a_thousand_steps(rows, batch):
+    training = Training(batch_size=batch).for_rows(rows)
+    steps = -(-rows // batch)
+    assert 8 <= training.epochs <= 100
+    if training.epochs < 100:
+        assert steps * training.epochs >= 1000
+    if training.epochs > 8:
+        assert steps * (training.epochs - 1) < 1000
+    assert training.patience == max(1, training.epochs // 5)
+
+
+def test_what_is_given_stays():
+    given = Training(epochs=3, patience=9, lr=0.5)
+    assert given.for_rows(10**6) == given
+    assert Training(epochs=4).for_rows(10).patience == 1
+    assert Training(epochs=50).for_rows(10).patience == 10
+    assert Training(patience=7).for_rows(64_000) == Training(epochs=8, patience=7)
+
+
+def test_a_fit_resolves_the_epochs_from_its_own_rows(monkeypatch):
+    monkeypatch.setattr("costscape.train.STEPS", 20)
+    model = Weight()
+    history = fit(model, rows(8), loss=model.falling, epochs=None, ema=None, batch_size=4)
+    assert len(history.losses) == 10  # of two steps each
+
+
+# ---- a warning where more epochs would help
+
+
+def run_of(scores):
+    model = Weight()
+    return lambda: fit(
+        model, loss=model.falling, score=scripted(scores)[0], ema=None, epochs=len(scores)
+    )
+
+
+def test_a_score_that_falls_to_the_last_epoch_is_warned_of():
+    # in the last fifth, four epochs of twenty, the score falls by 4 of 19
+    with pytest.warns(UserWarning, match=r"last of 20 epochs.* 21% .*Training\(epochs=40\)"):
+        run_of([20.0 - e for e in range(20)])()
+
+
+QUIET_ENDS = {
+    "best before the last": [20.0 - e for e in range(19)] + [5.0],
+    "hardly falling": [100.0] * 15 + [1.4, 1.3, 1.2, 1.1, 1.0],
+    "level": [1.0] * 20,
+    "too short to tell": [19.0 - e for e in range(19)],
+}
+
+
+@pytest.mark.parametrize("scores", QUIET_ENDS.values(), ids=QUIET_ENDS)
+def test_a_fit_that_has_settled_is_not_warned_of(scores):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run_of(scores)()
+
+
+def test_without_a_score_there_is_no_warning():
+    model = Weight()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(model, loss=model.falling, ema=None, epochs=20)
 
 
 # ---- the loop
@@ -183,26 +252,6 @@ def test_the_best_smoothed_epoch_is_kept(smooth, scores, best):
     assert len({w[0].item() for w in weights}) == 6
 
 
-@pytest.mark.parametrize("ema", [0.9, None])
-@pytest.mark.parametrize(
-    ("scores", "best"),
-    [([2, 3, 3, 3, 3, 3, 3], -1), ([2, 3, 1, 3, 3, 3, 3], 1), ([2, 2, 2, 2, 2, 2, 2], -1)],
-)
-def test_the_start_is_kept_where_it_counts_and_no_epoch_is_better(tmp_path, scores, best, ema):
-    model, again, before = net(), net(), net()
-    score, weights = scripted(scores)
-    told = {"smooth": 1, "ema": ema, "checkpoint": tmp_path / "c"}
-    history = fit(model, score=score, start=True, **told)
-    assert history.best_epoch == best
-    assert history.best == min(scores)
-    assert history.scores == scores[1:]
-    assert same(model, before) == (best == -1)
-    assert all(map(torch.equal, model.parameters(), weights[best + 1]))
-    # taken up again it is not scored again
-    assert fit(again, score=scripted([])[0], start=True, **told) == history
-    assert same(model, again)
-
-
 @pytest.mark.parametrize("epochs", [6, 7])
 def test_a_costly_score_is_read_now_and_then_and_stands_until_then(epochs):
     score, weights = scripted([9.0, 5.0, 3.0, 4.0, 2.0][: 2 + epochs // 2])
@@ -222,18 +271,6 @@ def test_a_fit_stops_after_patience_epochs_without_a_better_score():
     history = fit(model, loss=model.falling, score=score, ema=None, smooth=1, patience=2)
     assert history.scores == [3, 2, 5, 5]
     assert model.w.item() == weights[1][0].item()
-
-
-@pytest.mark.parametrize("until", [0, 1, 4, 6, 9])
-def test_a_fit_that_ends_sooner_is_the_beginning_of_the_longer_one(until):
-    whole, cut = net(), net()
-    score, weights = scripted([6, 5, 4, 3, 2, 1, 0])
-    fit(
-        whole, score=score, start=True
-    )  # reads the moving average as it comes and after each epoch
-    history = fit(cut, until=until)
-    assert len(history.losses) == min(until, 6)
-    assert all(map(torch.equal, cut.parameters(), weights[min(until, 6)]))
 
 
 @pytest.mark.parametrize("patience", [1, 2, 3])

@@ -31,14 +31,14 @@ def few(name):
 
 @pytest.mark.parametrize(
     "form",
-    [Absolute(), Anchored(epochs=1), LocationScale(), WindowLevels()],
+    [Absolute(), Anchored(), LocationScale(), WindowLevels()],
     ids=lambda f: type(f).__name__,
 )
 def test_df2_keeps_the_contract_with_one_decision_and_sequences(form):
     rng = torch.Generator().manual_seed(0)
     x = 1 + torch.rand(60, 6, 1, generator=rng)
     task = SeparableTask(lambda y, a: 3 * (y - a).relu() + (a - y).relu(), Box(0.0, 4.0, dim=1))
-    check_method(DF2(task, outcomes=form, members=2, points=9, training=QUICK), x, x[:, 0])
+    check_method(DF2(task, outcomes=form, folds=2, points=9, training=QUICK), x, x[:, 0])
 
 
 class Point(nn.Module):

@@ -69,7 +69,7 @@ def fit(record, loss_waits=False, **settings):
     training = cs.Training(epochs=4, record=record, device="cuda", progress=False)
     task = cs.Task(cost, cs.Box(0.0, 2.0, dim=2))
     encoder = partial(cs.LSTM, 1)  # without dropout, whose draws differ between the two
-    settings = {"outcomes": cs.Absolute(), "members": 1, "encoder": encoder, **settings}
+    settings = {"outcomes": cs.Absolute(), "folds": 1, "encoder": encoder, **settings}
     return cs.DF2(task, training=training, **settings).fit(x, y)
 
 
@@ -86,9 +86,9 @@ def test_a_recorded_fit_is_the_plain_one_up_to_rounding():
 
 
 @needs_gpu
-@pytest.mark.parametrize("members", [1, 3])
-def test_a_step_that_waits_for_a_number_is_launched_as_ever(members):
-    fast, plain = (fit(record, True, members=members).history_ for record in (True, False))
+@pytest.mark.parametrize("folds", [1, 3])
+def test_a_step_that_waits_for_a_number_is_launched_as_ever(folds):
+    fast, plain = (fit(record, True, folds=folds).history_ for record in (True, False))
     for one, other in zip(fast, plain, strict=True):
         assert one.losses == pytest.approx(other.losses, rel=1e-3)
 

@@ -240,7 +240,7 @@ def test_recorded_steps_over_stacked_lstms_are_those_one_by_one(n, hidden, exact
 
 
 @needs_gpu
-def test_five_members_fitted_together_are_those_fitted_one_by_one(exact):
+def test_five_networks_fitted_together_are_those_fitted_one_by_one(exact):
     data, training = (
         rows(70, "cuda", torch.float32),
         Training(epochs=5, batch_size=16, progress=False),

@@ -46,7 +46,7 @@ def tiny():
         training = Training(
             **{"epochs": 2, "batch_size": 32, "progress": False, **(training or {})}
         )
-        small = {"encoder": partial(MLP, 2, hidden=8), "points": 16, "members": 1}
+        small = {"encoder": partial(MLP, 2, hidden=8), "points": 16, "folds": 1}
         return DF2(task, **{**small, "training": training, **settings})
 
     return make

@@ -16,41 +16,38 @@ from costscape import (
     MLP,
     Absolute,
     Anchored,
-    Base,
     Box,
-    Changes,
     Constant,
     Costs,
-    Damped,
     Finite,
+    Greedy,
     LocationScale,
     Method,
     MirrorDescent,
     NearestNeighbours,
     ProjectedAdam,
-    Refined,
     Separable,
     SeparableTask,
     Slopes,
+    SlopeWeights,
     Task,
     Training,
     WindowLevels,
     load,
 )
-from costscape.data import last_week
 from costscape.methods import store
 
 DF2_SETTINGS = {
-    "absolute, two members": {"outcomes": Absolute(), "members": 2},
-    "anchored, values fixed": {"outcomes": Anchored(epochs=1), "learn_values": False},
-    "anchored, values learned": {"outcomes": Anchored(epochs=1)},
-    "refined": {"outcomes": Refined(epochs=2)},
-    "levels of anchored": {"outcomes": WindowLevels(Anchored(epochs=1))},
+    "absolute, two folds": {"outcomes": Absolute(), "folds": 2},
+    "anchored, values fixed": {"outcomes": Anchored(), "learn_values": False},
+    "anchored, values learned": {"outcomes": Anchored()},
+    "levels of anchored": {"outcomes": WindowLevels(Anchored())},
     "levels of absolute, fixed": {"outcomes": WindowLevels(Absolute()), "learn_values": False},
-    "location and scale, two members": {"outcomes": LocationScale(), "members": 2},
+    "location and scale, two folds": {"outcomes": LocationScale(), "folds": 2},
     "location and scale, fixed": {"outcomes": LocationScale(), "learn_values": False},
     "levels of location and scale": {"outcomes": WindowLevels(LocationScale())},
-    "chosen": {"outcomes": None, "members": 2},
+    "blended": {"outcomes": None, "folds": 2},
+    "blended by slopes": {"outcomes": None, "folds": 2, "selection": SlopeWeights()},
     "costs": {"outcomes": Absolute(), "target": Costs(weighting=False)},
     "own units": {"outcomes": Absolute(), "standardise": False, "ema": None},
     "default encoder": {"outcomes": Absolute(), "encoder": None},
@@ -121,7 +118,7 @@ def test_one_number_a_row_comes_back_as_such(tiny, newsvendor, demand, tmp_path)
 
 @pytest.mark.parametrize(
     "form",
-    [Anchored(epochs=1), LocationScale(), WindowLevels(LocationScale())],
+    [Anchored(), LocationScale(), WindowLevels(LocationScale())],
     ids=["anchored", "location", "levels of location"],
 )
 def test_a_sequence_model_comes_back(newsvendor, demand, tiny, tmp_path, form):
@@ -198,17 +195,6 @@ def test_a_level_of_the_users_own_is_asked_for(tiny, newsvendor, demand, tmp_pat
     )
 
 
-def test_a_base_of_the_users_own_is_asked_for(tiny, newsvendor, demand, tmp_path):
-    x, y = demand(60)
-    form = Changes(lambda x: x[:, :1], Absolute())
-    model = tiny(newsvendor(), {"epochs": 1}, outcomes=form).fit(x, y)
-    model.save(tmp_path / "m")
-    with pytest.raises(ValueError, match="outcomes=Changes, which is your own code"):
-        load(tmp_path / "m", newsvendor())
-    back = load(tmp_path / "m", newsvendor(), outcomes=form)
-    assert torch.equal(back.decide(x), model.decide(x))
-
-
 @dataclass
 class Middle(Method):
     """The middle of C, whatever x: a method of a user's own."""
@@ -249,10 +235,8 @@ def test_a_method_of_the_users_own_is_loaded_when_its_class_is_given(newsvendor,
         *(None, True, 3, 0.5, "auto"),
         partial(MLP, 24, hidden=7, dropout=0.2),
         partial(LSTM, 3),
-        *(Absolute(), Anchored(epochs=4), Refined(epochs=3), WindowLevels(Absolute())),
-        *(Changes(Damped(last_week), Refined()), Base(Damped(last_week))),
-        *(Changes(Damped(last_week, 2.0), seen=3.0), Base(Damped(last_week, 2.0), 3.0)),
-        *(LocationScale(), WindowLevels(LocationScale()), Changes(last_week), Base(last_week)),
+        *(Absolute(), Anchored(), WindowLevels(Absolute())),
+        *(LocationScale(), WindowLevels(LocationScale()), Greedy(rounds=3), SlopeWeights()),
         *(Slopes(), Costs(), Costs(weighting=False, by_coordinate=False)),
         *(Separable(grid=9), ProjectedAdam(lr=0.1), MirrorDescent(steps=3)),
         Training(epochs=3, checkpoint="x"),

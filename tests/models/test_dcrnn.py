@@ -164,19 +164,19 @@ def newsvendor():
 def small(task, epochs=2, **settings):
     training = Training(epochs=epochs, batch_size=32, lr=5e-3, progress=False, device="cpu")
     encoder = partial(DCRNN, 5, PATH, hidden=6)
-    fixed = {"encoder": encoder, "points": 16, "members": 1, "training": training}
+    fixed = {"encoder": encoder, "points": 16, "folds": 1, "training": training}
     return DF2(task, **{**fixed, **settings})
 
 
 def test_df2_with_this_encoder_keeps_the_contract_of_a_method():
-    method = small(newsvendor(), outcomes=Anchored(epochs=1))
+    method = small(newsvendor(), outcomes=Anchored())
     check_method(method, *flows(60), encoder=method.encoder)
 
 
 def test_df2_with_this_encoder_learns():
     x, y = flows(400)
     task = newsvendor()
-    model = small(task, epochs=15, outcomes=Anchored(epochs=10)).fit(x[:300], y[:300])
+    model = small(task, epochs=15, outcomes=Anchored()).fit(x[:300], y[:300])
     a = model.decide(x[300:])
     constant = y[:300].quantile(0.75, 0).expand(100, -1)
     paid, plain = (float(task.cost(y[300:], each).mean()) for each in (a, constant))
@@ -185,7 +185,7 @@ def test_df2_with_this_encoder_learns():
 
 def test_df2_with_this_encoder_works_in_double_precision():
     x, y = flows(40)
-    model = small(newsvendor().double(), outcomes=Anchored(epochs=1)).fit(x.double(), y.double())
+    model = small(newsvendor().double(), outcomes=Anchored()).fit(x.double(), y.double())
     assert model.decide(x.double()).dtype == torch.float64
     assert {p.dtype for p in model.model_.parameters()} == {torch.float64}
 
@@ -193,7 +193,7 @@ def test_df2_with_this_encoder_works_in_double_precision():
 def test_a_model_file_rebuilds_the_graph_from_its_edges(tmp_path, monkeypatch):
     monkeypatch.setitem(store._KNOWN, "DCRNN", DCRNN)
     x, y = flows(40)
-    model = small(newsvendor(), outcomes=Anchored(epochs=1)).fit(x, y)
+    model = small(newsvendor(), outcomes=Anchored()).fit(x, y)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model", newsvendor())
     assert again.encoder.args == (5, PATH)

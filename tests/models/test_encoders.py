@@ -2,8 +2,9 @@ from functools import partial
 
 import pytest
 import torch
+from torch import nn
 
-from costscape.models import LSTM, MLP, by_shape, wide_by_shape
+from costscape.models import LSTM, MLP, by_shape, deep_by_shape
 
 
 @pytest.mark.parametrize(
@@ -74,10 +75,10 @@ def test_rows_get_an_mlp_and_sequences_an_lstm():
     assert image(torch.randn(2, 2, 4, 4)).shape == (2, image.out_features)
 
 
-def test_the_wide_ones_differ_in_the_lstm_alone():
-    sequence, rows = wide_by_shape((24, 3))(), wide_by_shape((5,))()
-    assert isinstance(rows, MLP)
-    assert (sequence.lstm.input_size, sequence.lstm.hidden_size) == (3, 256)
-    assert sequence.lstm.num_layers == 2
-    x = torch.randn(2, 24, 3)
-    assert torch.equal(sequence.train()(x), sequence(x))  # neither dropout nor noise
+def test_the_deep_ones_differ_in_the_mlp_alone():
+    rows, shallow = deep_by_shape((5, 2, 3))(), by_shape((5, 2, 3))()
+    widths = [[layer.out_features for layer in net.net if isinstance(layer, nn.Linear)]
+              for net in (rows, shallow)]  # fmt: skip
+    assert widths == [[128, 128], [128]]
+    assert rows.net[2].in_features == 30
+    assert str(deep_by_shape((24, 3))()) == str(by_shape((24, 3))())

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from costscape.models import Base, ByLevel, Changes, Damped, Standardise, Units, mean_level
+from costscape.models import ByLevel, Standardise, Units, mean_level
 
 
 def test_rows_are_standardised_feature_by_feature_as_numpy_does():
@@ -71,106 +71,6 @@ def test_a_level_is_never_under_one_percent_of_the_training_mean():
 def test_a_level_that_is_not_one_positive_number_a_window_is_refused(bad, said):
     with pytest.raises(ValueError, match=said):
         ByLevel(bad, torch.zeros(4, 3))
-
-
-def test_a_base_is_taken_off_outcomes_and_added_again():
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(40, 5, generator=rng, dtype=torch.float64)
-    y = x[:, -2:] + 3 + 0.1 * torch.randn(40, 2, generator=rng, dtype=torch.float64)
-    units = Units(x, y, Base(lambda x: x[:, -2:]))
-    z = units.standard(x, y)
-    changes = (y - x[:, -2:]).numpy()
-    assert np.allclose(z.numpy(), (changes - changes.mean(0)) / changes.std(0))
-    assert torch.allclose(units.undo(x, z[:, None])[:, 0], y)
-    assert torch.allclose(units.undo(x, z), y)
-    # what the network sees of x stays as it is, and spreads have no base
-    assert torch.equal(units.inputs(x), Standardise(x)(x))
-    assert torch.allclose(units.spread(x, torch.ones_like(z)[:, None])[0, 0], units.y_scaler.scale)
-    assert units.own
-    assert not Units(x, y).own
-
-
-def last_two(x):
-    return x[:, -2:]
-
-
-@pytest.mark.parametrize(("slope", "found"), [(0.6, 0.6), (1.8, 1.0), (-0.5, 0.0)])
-def test_a_damped_base_counts_by_the_slope_of_a_pooled_regression(slope, found):
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(400, 5, generator=rng, dtype=torch.float64)
-    y = slope * last_two(x) + torch.tensor([3.0, -7.0]) + 0.01 * x[:, :2]
-    units = Units(x, y, Base(Damped(last_two)))
-    b = (last_two(x) - last_two(x).mean(0)).flatten()
-    exact = np.polyfit(b.numpy(), (y - y.mean(0)).flatten().numpy(), 1)[0]
-    assert float(units.base.damping) == pytest.approx(np.clip(exact, 0, 1), abs=1e-9)
-    assert float(units.base.damping) == pytest.approx(found, abs=0.02)
-    z = units.standard(x, y)
-    left = (y - units.base.damping * last_two(x)).numpy()
-    assert np.allclose(z.numpy(), (left - left.mean(0)) / left.std(0))
-    assert torch.allclose(units.undo(x, z[:, None])[:, 0], y)
-
-
-def test_what_is_far_from_the_mean_of_the_base_counts_as_the_limit():
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(400, 5, generator=rng, dtype=torch.float64)
-    b = last_two(x).numpy()
-    least, most = (b.mean(0) + sign * 1.5 * b.std(0) for sign in (-1, 1))
-    near = np.clip(b, least, most)
-    y = torch.tensor(0.7 * near + [3.0, -7.0])
-    units = Units(x, y, Base(Damped(last_two, within=1.5)))
-    assert float(units.base.damping) == pytest.approx(0.7, abs=1e-9)
-    z = torch.zeros(400, 2, dtype=torch.float64)
-    assert np.allclose(units.undo(x, z).numpy(), y.numpy())
-    far = x.clone()
-    far[:, -2:] += 100.0
-    assert np.allclose(units.undo(far, z).numpy(), 0.7 * most + [3.0, -7.0])
-    noisy = y + 0.1 * x[:, :2]
-    units = Units(x, noisy, Base(Damped(last_two, within=1.5)))
-    assert torch.allclose(units.undo(far, units.standard(far, noisy)), noisy)
-
-
-@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
-def test_a_limit_that_is_not_positive_is_refused(limit):
-    with pytest.raises(ValueError, match="Damped needs within to be a positive number"):
-        Damped(last_two, within=limit)
-    with pytest.raises(ValueError, match="Base needs seen to be a positive number"):
-        Base(last_two, seen=limit)
-    with pytest.raises(ValueError, match="Changes needs seen to be a positive number"):
-        Changes(last_two, seen=limit)
-
-
-def test_the_network_sees_x_within_the_limit_and_outcomes_follow_the_base_beyond_it():
-    rng = torch.Generator().manual_seed(0)
-    x = 5 + 2 * torch.randn(400, 5, generator=rng, dtype=torch.float64)
-    y = last_two(x) + 0.1 * x[:, :2]
-    exact = (x - x.mean(0)) / x.std(0, correction=0)
-    units = Units(x, y, Base(last_two, seen=1.5))
-    assert torch.allclose(units.inputs(x), exact.clamp(-1.5, 1.5))
-    assert torch.allclose(Units(x, y, Base(last_two)).inputs(x), exact)
-    far = x + 100
-    assert torch.allclose(units.inputs(far), torch.full_like(x, 1.5))
-    z = torch.zeros_like(y)
-    assert torch.allclose(units.undo(far, z) - units.undo(x, z), torch.full_like(y, 100.0))
-    raw = Units(x, y, Base(last_two, seen=1.5), standardise=False)
-    assert torch.equal(raw.inputs(far), far)
-
-
-def test_a_base_that_never_changes_counts_for_nothing():
-    x, y = torch.ones(9, 3), torch.arange(18.0).reshape(9, 2)
-    for damped in (Damped(last_two), Damped(last_two, within=2.0)):
-        assert float(Units(x, y, Base(damped)).base.damping) == 0
-
-
-@pytest.mark.parametrize(
-    ("bad", "said"),
-    [
-        (lambda x: x, r"shape of y, \(4, 2\), but it gave shape \(4, 3\), all finite"),
-        (lambda x: x[:, :2] / 0, "not all finite"),
-    ],
-)
-def test_a_base_that_is_not_like_y_is_refused(bad, said):
-    with pytest.raises(ValueError, match=said):
-        Units(torch.ones(4, 3), torch.ones(4, 2), Base(bad))
 
 
 def test_a_number_of_y_that_never_changes_hardly_moves_whatever_the_network_says():

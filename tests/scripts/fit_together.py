@@ -56,7 +56,7 @@ def fit(method, dtype=torch.float64):
 
 
 def df2(dtype=torch.float64, encoder=None, how=None, **changes):
-    settings = {"outcomes": Anchored(epochs=3), "points": 20, "actions": 6, "members": 1}
+    settings = {"outcomes": Anchored(), "points": 20, "actions": 6, "folds": 1}
     encoder = encoder or partial(MLP, 3, 16)
     how = how or training()
     return fit(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
 from costscape.scenarios import Scenarios, union
@@ -17,8 +16,6 @@ class Blended(nn.Module):
         most: how many scenarios remain at most for each x (``Scenarios.thinned``).
     """
 
-    shares: Tensor
-
     def __init__(
         self,
         members: Sequence[nn.Module],
@@ -27,10 +24,10 @@ class Blended(nn.Module):
     ) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
-        given = [1 / len(members)] * len(members) if shares is None else list(shares)
-        self.register_buffer("shares", torch.tensor(given, dtype=torch.float64))
+        # plain numbers, which keep all digits when the members change their precision
+        self.shares = [1 / len(members)] * len(members) if shares is None else list(shares)
         self.most = most
 
     def forward(self, x: Tensor) -> Scenarios:
-        s = union([member(x) for member in self.members], self.shares.tolist())
+        s = union([member(x) for member in self.members], self.shares)
         return s if self.most is None else s.thinned(self.most)
