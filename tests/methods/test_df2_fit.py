@@ -40,8 +40,8 @@ def test_df2_learns_the_quantile_and_beats_the_best_constant(newsvendor, demand,
     # y = 1 + x_0 + u, so the best stock is 1.75 + x_0, whatever x_1
     task = newsvendor()
     x, y = demand(800)
-    told = Training(epochs=25, lr=5e-3, progress=False)
-    model = DF2(task, outcomes=form, points=60, members=1, ema=0.98, training=told).fit(x, y)
+    told = Training(epochs=25, lr=5e-3, patience=25, progress=False)
+    model = DF2(task, outcomes=form, points=60, folds=1, ema=0.98, training=told).fit(x, y)
     new, then = demand(400, seed=1)
     a = model.decide(new)
     assert float((a - 1.75 - new[:, :1]).abs().mean()) < 0.12
@@ -61,8 +61,8 @@ def test_a_location_and_a_scale_are_learned_where_x_moves_and_spreads_y(newsvend
 
     (x, y), (new, then) = made(600, 0), made(400, 1)
     best = 1 + new[:, :1] + 0.75 * (0.2 + new[:, 1:])
-    told = Training(epochs=20, lr=5e-3, progress=False)
-    common = {"outcomes": LocationScale(), "points": 60, "members": 1, "ema": 0.98}
+    told = Training(epochs=20, lr=5e-3, patience=20, progress=False)
+    common = {"outcomes": LocationScale(), "points": 60, "folds": 1, "ema": 0.98}
     model = DF2(task, training=told, **common).fit(x, y)
     least = float(task.cost(then, best).mean())
     constant = evaluate(Constant(task).fit(x, y), new, then).cost
@@ -76,7 +76,7 @@ def test_a_location_and_a_scale_are_learned_where_x_moves_and_spreads_y(newsvend
 
 def test_df2_learns_the_papers_way_too(newsvendor, demand):
     x, y = demand(600)
-    told = Training(epochs=25, lr=5e-3, progress=False)
+    told = Training(epochs=25, lr=5e-3, patience=25, progress=False)
     model = DF2.as_in_paper(newsvendor(), points=60, actions=20, training=told).fit(x, y)
     new, _ = demand(200, seed=1)
     assert float((model.decide(new) - 1.75 - new[:, :1]).abs().mean()) < 0.12
@@ -104,7 +104,7 @@ SETS = {
 @pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize(
     "form",
-    [Absolute(), Anchored(epochs=1), LocationScale()],
+    [Absolute(), Anchored(), LocationScale()],
     ids=["absolute", "anchored", "location"],
 )
 def test_on_every_set_decisions_are_feasible_and_their_costs_as_told(tiny, demand, kind, form):
@@ -148,7 +148,7 @@ def test_outcomes_need_not_have_the_shape_of_actions(tiny, demand):
     # y is a matrix of 2 x 3 numbers; two actions pay for its rows' sums
     task = Task(lambda y, a: (y.sum(-1) - a).square().sum(-1), Box(0.0, 9.0, dim=2), y_dims=2)
     x, y = demand(40, dim=6)
-    model = tiny(task, outcomes=Anchored(epochs=1), actions=4, solver=ProjectedAdam(steps=20))
+    model = tiny(task, outcomes=Anchored(), actions=4, solver=ProjectedAdam(steps=20))
     model.fit(x, y.reshape(-1, 2, 3))
     assert model.scenarios(x[:4]).values.shape == (4, 16, 2, 3)
     assert model.decide(x[:4]).shape == (4, 2)
@@ -162,7 +162,7 @@ def test_outcomes_need_not_have_the_shape_of_actions(tiny, demand):
     [
         Absolute(),
         LocationScale(),
-        WindowLevels(Anchored(epochs=1)),
+        WindowLevels(Anchored()),
         WindowLevels(LocationScale()),
     ],
     ids=["absolute", "location", "levels of anchored", "levels of location"],
@@ -199,7 +199,7 @@ def test_same_seed_same_bits_other_seed_other_bits(newsvendor, demand, tiny):
     x, y = demand(50)
 
     def weights(seed):
-        return tiny(newsvendor(), outcomes=None, members=2, seed=seed).fit(x, y).scenarios(x)
+        return tiny(newsvendor(), outcomes=None, folds=2, seed=seed).fit(x, y).scenarios(x)
 
     a, b, c = weights(0), weights(0), weights(1)
     assert torch.equal(a.weights, b.weights)
@@ -254,7 +254,7 @@ def test_a_second_fit_that_is_refused_leaves_the_first(newsvendor, demand, tiny)
 def test_fit_does_not_change_the_users_task_or_data(newsvendor, demand, tiny):
     task, (x, y) = newsvendor(), demand(50)
     kept = x.clone(), y.clone()
-    model = tiny(task, outcomes=Anchored(epochs=1)).fit(x, y)
+    model = tiny(task, outcomes=Anchored()).fit(x, y)
     assert model.task is task
     assert torch.equal(x, kept[0])
     assert torch.equal(y, kept[1])
@@ -288,15 +288,15 @@ class Fused(nn.Module):
 
 @pytest.fixture
 def fit_with(newsvendor, demand, monkeypatch):
-    """fit_with(path, blow_after, ...): 48 rows to learn from, in 3 batches an epoch."""
+    """fit_with(path, blow_after, ...): two folds of 60 rows, 3 epochs."""
     x, y = demand(60)
 
     def fit(path=None, blow_after=None, error=RuntimeError, task=None, **settings):
         monkeypatch.setattr(Fuse, "left", blow_after)
         monkeypatch.setattr(Fuse, "error", error)
-        told = {"epochs": 3, "batch_size": 16, "smooth": 2, "lr": 0.01}
+        told = {"epochs": 3, "batch_size": 16, "smooth": 2, "lr": 0.01, "patience": 3}
         told = Training(progress=False, checkpoint=path, **told, **settings.pop("training", {}))
-        small = {"encoder": Fused, "points": 8, "members": 2, "outcomes": Anchored(epochs=2)}
+        small = {"encoder": Fused, "points": 8, "folds": 2, "outcomes": Anchored()}
         data = settings.pop("x", x), settings.pop("y", y)
         val = settings.pop("val", None)
         model = DF2(task or newsvendor(), **{**small, "training": told, **settings})
@@ -305,17 +305,20 @@ def fit_with(newsvendor, demand, monkeypatch):
     return fit
 
 
-# the anchor takes 6 steps, the fit 9, and then the second member the same again
+def equal(one, other):
+    a, b = one.model_.state_dict(), other.model_.state_dict()
+    return all(torch.equal(a[k], b[k]) for k in a)
+
+
+# two folds: each learns from 30 rows, two steps an epoch, and 3 epochs make 6 steps
 @pytest.mark.parametrize(
     ("steps", "error"),
     [
         (0, RuntimeError),
-        (4, KeyboardInterrupt),  # in the anchor, within an epoch
-        (6, RuntimeError),  # between the phases
-        (12, KeyboardInterrupt),  # in the fit, between epochs
-        (13, RuntimeError),  # in the fit, within an epoch
-        (15, KeyboardInterrupt),  # between the members
-        (26, RuntimeError),
+        (2, KeyboardInterrupt),  # between epochs of the first fold
+        (3, RuntimeError),  # within an epoch
+        (6, KeyboardInterrupt),  # between the folds
+        (11, RuntimeError),
     ],
 )
 def test_a_broken_and_resumed_fit_of_df2_ends_bit_equal_to_an_unbroken_one(
@@ -327,41 +330,40 @@ def test_a_broken_and_resumed_fit_of_df2_ends_bit_equal_to_an_unbroken_one(
         fit_with(tmp_path / "fit", steps, error)
     resumed = fit_with(tmp_path / "fit")
     assert resumed.history_ == whole.history_
-    a, b = whole.model_.state_dict(), resumed.model_.state_dict()
-    assert all(torch.equal(a[k], b[k]) for k in a)
+    assert equal(whole, resumed)
     assert torch.equal(whole.decide(x), resumed.decide(x))
 
 
-# once more 8 steps of the anchor and 4 an epoch, now with all 60 rows
-@pytest.mark.parametrize("steps", [15, 18, 23, 25])
-def test_a_single_fit_goes_on_where_it_was_broken_while_made_again(fit_with, tmp_path, steps):
-    whole = fit_with(members=1)
+def test_a_broken_blend_of_all_forms_goes_on_where_it_was(fit_with, demand, tmp_path):
+    x, _ = demand(60)
+    whole = fit_with(outcomes=None)
+    assert len(whole.held_out_) == 3
+    for steps in (4, 17, 31):  # in the first fold, at its end and in the second
+        path = tmp_path / f"fit-{steps}"
+        with pytest.raises(KeyboardInterrupt, match="blown"):
+            fit_with(path, steps, KeyboardInterrupt, outcomes=None)
+        resumed = fit_with(path, outcomes=None)
+        assert resumed.weights_ == whole.weights_
+        assert resumed.held_out_ == whole.held_out_
+        assert equal(whole, resumed)
+        assert torch.equal(whole.decide(x), resumed.decide(x))
+
+
+def test_a_single_fit_goes_on_where_it_was_broken(fit_with, tmp_path):
+    whole = fit_with(folds=1)
     with pytest.raises(RuntimeError, match="blown"):
-        fit_with(tmp_path / "fit", steps, members=1)
-    resumed = fit_with(tmp_path / "fit", members=1)
+        fit_with(tmp_path / "fit", 5, folds=1)
+    resumed = fit_with(tmp_path / "fit", folds=1)
     assert resumed.history_ == whole.history_
-    a, b = whole.model_.state_dict(), resumed.model_.state_dict()
-    assert all(torch.equal(a[k], b[k]) for k in a)
-    kept = {f"fit.anchored-0{again}{part}" for again in ("", "-again") for part in ("", ".anchor")}
-    assert {p.name for p in tmp_path.iterdir()} == kept
-    again = fit_with(tmp_path / "fit", blow_after=0, members=1).model_.state_dict()
-    assert all(torch.equal(a[k], again[k]) for k in a)
+    assert equal(whole, resumed)
+    assert [p.name for p in tmp_path.iterdir()] == ["fit"]
+    assert equal(whole, fit_with(tmp_path / "fit", blow_after=0, folds=1))
 
 
 def test_a_finished_fit_is_taken_from_its_files_one_for_each_network(fit_with, tmp_path):
     whole = fit_with(tmp_path / "fit")
-    names = {f"fit.anchored-{i}{part}" for i in (0, 1) for part in ("", ".anchor")}
-    assert {p.name for p in tmp_path.iterdir()} == names
-    again = fit_with(str(tmp_path / "fit"), blow_after=0)
-    a, b = whole.model_.state_dict(), again.model_.state_dict()
-    assert all(torch.equal(a[k], b[k]) for k in a)
-
-
-def test_a_member_can_be_added_to_a_finished_fit(fit_with, tmp_path):
-    fit_with(tmp_path / "fit", members=1)
-    grown, whole = fit_with(tmp_path / "fit", members=2), fit_with(members=2)
-    a, b = whole.model_.state_dict(), grown.model_.state_dict()
-    assert all(torch.equal(a[k], b[k]) for k in a)
+    assert {p.name for p in tmp_path.iterdir()} == {"fit.0-0", "fit.0-1"}
+    assert equal(whole, fit_with(str(tmp_path / "fit"), blow_after=0))
 
 
 def other_cost(y, a):
@@ -382,7 +384,7 @@ def other_cost(y, a):
         {"solver": ProjectedAdam(steps=3)},
         {"choose_epoch": False},
         {"encoder": partial(MLP, 2, hidden=8)},
-        {"outcomes": Anchored(epochs=4)},
+        {"outcome_share": 0.0},
         {"seed": 1},
         {"x": torch.rand(60, 2)},
         {"val": (torch.rand(9, 2), torch.rand(9, 1))},
@@ -391,9 +393,9 @@ def other_cost(y, a):
     ids=lambda other: next(iter(other)),
 )
 def test_the_checkpoint_of_another_fit_is_refused(fit_with, tmp_path, other):
-    fit_with(tmp_path / "fit", members=1)
+    fit_with(tmp_path / "fit", folds=1)
     with pytest.raises(ValueError, match="belongs to a fit with other data, settings or seed"):
-        fit_with(tmp_path / "fit", members=1, **other)
+        fit_with(tmp_path / "fit", folds=1, **other)
 
 
 def test_the_dropout_of_the_encoder_is_part_of_the_fit(fit_with, tmp_path):
@@ -405,16 +407,16 @@ def test_the_dropout_of_the_encoder_is_part_of_the_fit(fit_with, tmp_path):
 def test_code_made_anew_is_the_same_code(fit_with, newsvendor, tmp_path):
     # as in another process, where functions live elsewhere in memory
     def fit(blow_after=None):
-        form = WindowLevels(Anchored(epochs=2), level=lambda x: x.abs().sum(1))
+        form = WindowLevels(Anchored(), level=lambda x: x.abs().sum(1))
         return fit_with(tmp_path / "fit", blow_after, task=newsvendor(), outcomes=form)
 
     with pytest.raises(RuntimeError, match="blown"):
-        fit(blow_after=11)
+        fit(blow_after=9)
     fit()
 
 
 def test_a_corrupt_checkpoint_is_refused(fit_with, tmp_path):
     fit_with(tmp_path / "fit")
-    (tmp_path / "fit.anchored-1").write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match=r"fit\.anchored-1 cannot be read .*Delete it"):
+    (tmp_path / "fit.0-1").write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match=r"fit\.0-1 cannot be read .*Delete it"):
         fit_with(tmp_path / "fit")

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from costscape import Absolute, Anchored, Costs, LocationScale, Slopes
+from costscape import DF2, Absolute, Anchored, Box, Costs, LocationScale, Slopes, Task
 from costscape.data import Dataset
+from costscape.methods.targets import Objective, Target
 
 J = 5
-FORMS = [Absolute(), Anchored(epochs=1), LocationScale()]
+FORMS = [Absolute(), Anchored(), LocationScale()]
 NAMES = ["absolute", "anchored", "location"]
 
 
@@ -25,25 +26,45 @@ def world(newsvendor, demand, tiny):
         task = newsvendor(dim).double()
         task.f_terms = task.f.terms = squares
         x, y = demand(60, dim)
-        method = tiny(task, outcomes=form or Absolute(), actions=J, **settings).fit(x, y)
-        return (
-            method,
-            task,
-            method.model_.members[0],
-            Dataset(x[:rows].double(), y[:rows].double()),
-        )
+        settings = {"outcome_share": 0.0, "actions": J, **settings}
+        method = tiny(task, outcomes=form or Absolute(), **settings).fit(x, y)
+        return method, task, method.model_, Dataset(x[:rows].double(), y[:rows].double())
 
     return make
 
 
-def sampling(task, actions):
-    """Every pair, or the whole batch, gets these actions."""
-    task.feasible.sample = lambda n, rng: actions.repeat(n // len(actions), 1)
+class At(Target):
+    """The target, at the same actions for every pair and at every step."""
+
+    def __init__(self, target, actions):
+        self.target, self.a = target, actions
+
+    def actions(self, task, rows, J, rng):
+        return self.a.expand(rows, -1, -1)
+
+    def unit(self, task, y, a):
+        return self.target.unit(task, y, a)
+
+    def loss(self, g, y, a):
+        return self.target.loss(g, y, a)
+
+
+def sampling(method, task, seed=0):
+    """Actions as the target takes them, now the same for every pair and every step."""
+    a = method.target.actions(task, 1, J, torch.Generator().manual_seed(seed))
+    method.target = At(method.target, a)
+    return a[0]
+
+
+def loss_of(method, task, model, batch, seed=0):
+    one = torch.ones((), dtype=torch.float64)
+    rng = torch.Generator().manual_seed(seed)
+    return method.loss([Objective(task, one)], model, batch, rng)
 
 
 def value_and_gradients(method, task, model, batch):
     model.zero_grad()
-    loss = method.loss(task, model, batch, torch.Generator())
+    loss = loss_of(method, task, model, batch)
     loss.backward()
     return loss, {k: p.grad for k, p in model.named_parameters()}
 
@@ -63,7 +84,7 @@ def test_shared_actions_and_own_actions_agree_in_value_and_gradients_where_they_
     world, form, target
 ):
     method, task, model, batch = world(form, target=target)
-    sampling(task, task.feasible.sample(J, torch.Generator().manual_seed(0)))
+    sampling(method, task)
     method.share_actions = True
     shared, slopes = value_and_gradients(method, task, model, batch)
     method.share_actions = False
@@ -95,14 +116,13 @@ def terms_by_hand(model, batch, actions):
 @pytest.mark.parametrize("weighting", [True, False])
 def test_the_loss_is_the_formula_written_out(world, form, by_coordinate, weighting):
     method, task, model, batch = world(form, target=Costs(weighting, by_coordinate))
-    actions = task.feasible.sample(J, torch.Generator().manual_seed(1))
-    sampling(task, actions)
+    actions = sampling(method, task, 1)
     f, g = terms_by_hand(model, batch, actions)
     if not by_coordinate:
         f, g = f.sum(-1), g.sum(-1)
     spread = np.maximum(f.std(0), 0.1 * f.std(0).mean()) if weighting else 1.0
     expected = (((g - f) / spread) ** 2).mean()
-    loss = method.loss(task, model, batch, torch.Generator())
+    loss = loss_of(method, task, model, batch)
     assert loss.item() == pytest.approx(expected, rel=1e-9)
 
 
@@ -110,7 +130,7 @@ def test_the_loss_is_the_formula_written_out(world, form, by_coordinate, weighti
 @pytest.mark.parametrize("target", [Slopes(), Costs()], ids=str)
 def test_the_gradient_of_the_loss_is_that_of_finite_differences(world, form, target):
     method, task, model, batch = world(form, target=target)
-    sampling(task, task.feasible.sample(J, torch.Generator().manual_seed(1)))
+    sampling(method, task, 1)
     _, slopes = value_and_gradients(method, task, model, batch)
     for name, parameter in model.named_parameters():
         way = torch.randn_like(parameter)
@@ -118,7 +138,7 @@ def test_the_gradient_of_the_loss_is_that_of_finite_differences(world, form, tar
         for step in (1e-5, -1e-5):
             with torch.no_grad():
                 parameter += step * way
-                values.append(method.loss(task, model, batch, torch.Generator()).item())
+                values.append(loss_of(method, task, model, batch).item())
                 parameter -= step * way
         steep = (values[0] - values[1]) / 2e-5
         assert float((slopes[name] * way).sum()) == pytest.approx(steep, rel=1e-4, abs=1e-6), name
@@ -127,13 +147,12 @@ def test_the_gradient_of_the_loss_is_that_of_finite_differences(world, form, tar
 def test_the_spread_has_a_floor_of_a_tenth_of_its_mean(world):
     method, task, model, batch = world(target=Costs())
     batch.y[:, 1] = 1.0  # no spread in this coordinate
-    actions = task.feasible.sample(J, torch.Generator().manual_seed(1))
-    sampling(task, actions)
+    actions = sampling(method, task, 1)
     f, g = terms_by_hand(model, batch, actions)
     spread = f.std(0)
     spread = np.maximum(spread, 0.1 * spread.mean())
     expected = (((g - f) / spread) ** 2).mean()
-    loss = method.loss(task, model, batch, torch.Generator())
+    loss = loss_of(method, task, model, batch)
     assert loss.item() == pytest.approx(expected, rel=1e-6)
 
 
@@ -159,20 +178,73 @@ def test_labels_that_never_change_do_not_break_the_fit(newsvendor, demand, tiny)
     assert model.decide(x).flatten().tolist() == pytest.approx([1.5] * 40, abs=0.01)
 
 
-def test_own_actions_differ_between_pairs_and_shared_ones_do_not(world):
+def test_own_actions_differ_between_pairs_and_shared_ones_do_not(world, monkeypatch):
     method, task, model, batch = world()
-    asked = []
-    draw = task.feasible.sample
-    task.feasible.sample = lambda n, rng: asked.append(n) or draw(n, rng)
-    method.share_actions = True
-    method.loss(task, model, batch, torch.Generator())
-    method.share_actions = False
-    method.loss(task, model, batch, torch.Generator())
-    assert asked == [J, len(batch) * J]
+    seen, real = [], Slopes.loss
+    monkeypatch.setattr(Slopes, "loss", lambda t, g, y, a: seen.append(a) or real(t, g, y, a))
+    for method.share_actions in (True, False):
+        loss_of(method, task, model, batch)
+    shared, own = seen
+    assert shared.shape == (1, J + 2, 2)
+    assert own.shape == (len(batch), J + 2, 2)
+    assert not torch.equal(own[0], own[1])
 
 
 def test_the_loss_depends_on_the_generator_alone(world):
     method, task, model, batch = world()
-    rngs = [torch.Generator().manual_seed(s) for s in (0, 0, 1)]
-    a, b, c = (method.loss(task, model.eval(), batch, rng).item() for rng in rngs)
+    a, b, c = (loss_of(method, task, model.eval(), batch, seed).item() for seed in (0, 0, 1))
     assert a == b != c
+
+
+# ---- the outcomes beside the cost
+
+
+def test_the_outcomes_enter_with_their_share_each_in_its_own_unit(world):
+    method, task, model, batch = world(outcome_share=0.3)
+    y = torch.rand(200, 2, dtype=torch.float64) * torch.tensor([1.0, 3.0])
+    cost, errors = method._objectives(task, y)
+    assert cost.task is task
+    lower, upper = errors.task.feasible.bounds
+    assert torch.equal(lower, y.amin(0))
+    assert torch.equal(upper, y.amax(0))
+    # one number each, the loss of g = 0 over the labels
+    for objective, share in ((cost, 1.0), (errors, 0.3)):
+        a = Slopes().actions(objective.task, 1, 50, torch.Generator().manual_seed(method.seed))
+        size = Slopes().unit(objective.task, y, a)
+        assert float(objective.weight) == pytest.approx(share / float(size), rel=0.2)
+    rng = torch.Generator().manual_seed(0)
+    total = method.loss([cost, errors], model, batch, rng)
+    rng = torch.Generator().manual_seed(0)
+    parts = [method.loss([objective], model, batch, rng) for objective in (cost, errors)]
+    assert total.item() == pytest.approx(sum(parts).item(), rel=1e-12)
+
+
+def test_without_a_share_or_for_a_matrix_only_the_cost_counts(world):
+    y = torch.rand(20, 2, dtype=torch.float64)
+    method, task, _, _ = world()
+    assert len(method._objectives(task, y)) == 1
+    method.outcome_share = 0.3
+    assert len(method._objectives(task, y)) == 2
+    matrix = Task(lambda y, a: (y.sum(-1) - a).square().sum(-1), task.feasible, y_dims=2)
+    assert len(method._objectives(matrix, torch.rand(20, 2, 3, dtype=torch.float64))) == 1
+
+
+def test_a_negative_share_is_refused(newsvendor):
+    with pytest.raises(ValueError, match="DF2 needs outcome_share of at least 0, but got -1"):
+        DF2(newsvendor(), outcome_share=-1.0)
+
+
+def test_outcomes_that_the_cost_does_not_see_are_learned_from_their_share(tiny, demand):
+    # a cost of the first outcome only: the second is learned by its share
+    task = Task(lambda y, a: (y[..., :1] - a).square().sum(-1), Box(0.0, 4.0, dim=1))
+    x, _ = demand(400)
+    y = torch.stack([1 + x[:, 0], 1 + 2 * x[:, 1]], 1)
+    found = []
+    for share in (0.0, 0.3):
+        told = {"epochs": 30, "lr": 0.02, "patience": 30}
+        model = tiny(task, told, outcomes=Absolute(), outcome_share=share, points=40).fit(x, y)
+        s = model.scenarios(x)
+        mean = (s.weights[..., None] * s.values).sum(1)
+        found.append((mean - y).square().mean(0))
+    assert found[1][1] < 0.3 * found[0][1]
+    assert found[1][0] < 0.05

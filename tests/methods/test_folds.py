@@ -1,171 +1,163 @@
-"""Members hold out stretches in turn, and learn from all else; a single fit is made again."""
+"""Folds of the rows in time order, and what a fit learns from them."""
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costscape import Absolute, Anchored, LocationScale, Refined, WindowLevels
+from costscape import Absolute, CrossFit, NearestNeighbours
 from costscape.data import Dataset
-from costscape.methods import df2
-from costscape.methods.folds import fold, together
+from costscape.methods.folds import EDGE, FEWEST, check_folds, time_folds, together
+
+counts = st.integers(2, 9).flatmap(
+    lambda folds: st.tuples(st.integers(FEWEST * folds, 400), st.just(folds))
+)
 
 
-def parts(n, v):
-    moments = torch.arange(n + v, dtype=torch.float32).unsqueeze(1)
-    return Dataset(moments[:n], moments[:n]), Dataset(moments[n:], moments[n:])
+@given(counts)
+@settings(deadline=None)
+def test_folds_are_stretches_of_equal_length_the_latest_first(count):
+    pairs, folds = count
+    length = pairs // folds
+    for k, fold in enumerate(time_folds(pairs, folds)):
+        end = pairs - k * length
+        left_out = sorted(set(range(pairs)) - set(fold.rows.tolist()))
+        assert left_out == list(range(end - length, end))
+        assert set(fold.held.tolist()) <= set(left_out)
+        assert fold.held.tolist() == list(range(int(fold.held[0]), int(fold.held[-1]) + 1))
+        assert len(fold.rows) == pairs - length
 
 
-@given(st.integers(1, 200), st.integers(1, 60), st.integers(0, 12))
-def test_a_member_learns_from_as_many_pairs_as_the_first_and_from_none_that_it_holds_out(
-    n, v, member
-):
-    train, val = parts(n, v)
-    own = fold(train, val, member)
-    learned = together(train, val).x[own.rows, 0]
-    assert len(learned.unique()) == len(own.rows) == n
-    assert not set(learned.tolist()) & set(own.held.x[:, 0].tolist())
-    assert len(own.held) == (v if own.held is val else v - 2 * (v // 10)) > 0
+@given(counts)
+@settings(deadline=None)
+def test_the_stretches_left_out_are_a_partition_but_for_the_first_rows(count):
+    pairs, folds = count
+    times = torch.zeros(pairs)
+    for fold in time_folds(pairs, folds):
+        out = torch.ones(pairs)
+        out[fold.rows] = 0
+        times += out
+    first = pairs % folds
+    assert times[:first].sum() == 0
+    assert (times[first:] == 1).all()
 
 
-@given(st.integers(1, 200), st.integers(1, 60))
-def test_the_first_holds_out_the_validation_part_and_every_pair_is_learned_by_all_but_one(n, v):
-    train, val = parts(n, v)
-    turns = (n + v) // v
-    assert fold(train, val, 0).held is val
-    assert torch.equal(fold(train, val, turns + 1).rows, fold(train, val, 1).rows)
-    times = torch.zeros(n + v)
-    for member in range(turns):
-        times[fold(train, val, member).rows] += 1
-    assert int(times.min()) == turns - 1
-    assert int((times == turns).sum()) == (n + v) % v  # the oldest, which no turn reaches
+@given(counts)
+@settings(deadline=None)
+def test_rows_at_the_edges_are_neither_learned_nor_scored(count):
+    pairs, folds = count
+    edge = pairs // folds // EDGE
+    for k, fold in enumerate(time_folds(pairs, folds)):
+        held, rows = set(fold.held.tolist()), set(fold.rows.tolist())
+        assert not held & rows
+        start, end = min(held) - edge, max(held) + 1 + (edge if k else 0)
+        assert end - start == pairs // folds
+        for row in (*range(start, min(held)), *range(max(held) + 1, end)):
+            assert row not in rows
+        # no row that is learned is within ``edge`` of one that is scored
+        later = [row for row in rows if row > max(held)]
+        if later:
+            assert min(later) - max(held) == edge + 1
+        earlier = [row for row in rows if row < min(held)]
+        if earlier:
+            assert min(held) - max(earlier) == edge + 1
 
 
-def test_pairs_next_to_a_held_out_stretch_are_neither_learned_nor_scored():
-    train, val = parts(80, 20)
-    own = fold(train, val, 2)
-    assert own.held.x[:, 0].tolist() == list(range(42, 58))  # of 40 to 59
-    assert own.rows.tolist() == [*range(40), *range(60, 100)]
+def test_the_latest_rows_are_all_held_out_by_the_first_fold():
+    first, second = time_folds(100, 2)
+    assert first.rows.tolist() == list(range(50))
+    assert first.held.tolist() == list(range(55, 100))
+    assert second.rows.tolist() == list(range(50, 100))
+    assert second.held.tolist() == list(range(5, 45))
+
+
+def test_pairs_together_are_in_time_order():
+    moments = torch.arange(9.0).unsqueeze(1)
+    found = together(Dataset(moments[:6], 2 * moments[:6]), Dataset(moments[6:], 2 * moments[6:]))
+    assert torch.equal(found.x, moments)
+    assert torch.equal(found.y, 2 * moments)
+
+
+# ---- numbers of folds that cannot be had
+
+
+@pytest.mark.parametrize("folds", [1, 0, -3])
+def test_fewer_than_two_folds_are_refused(folds):
+    with pytest.raises(
+        ValueError, match=rf"Ours needs folds of at least 2.* but got {folds}\. Ta"
+    ):
+        check_folds("Ours", folds)
+
+
+def test_too_few_rows_for_the_folds_are_refused():
+    with pytest.raises(
+        ValueError,
+        match=r"Ours needs at least 4 rows in each of 5 folds, that is 20, but got 19 rows\.",
+    ):
+        check_folds("Ours", 5, 19)
+    check_folds("Ours", 5, 20)
+    check_folds("Ours", 10**6)
+
+
+@pytest.mark.parametrize("rows", [10, 15])
+def test_too_few_rows_are_refused_before_anything_is_fitted(newsvendor, demand, tiny, rows):
+    x, y = demand(rows)
+    for method in (
+        tiny(newsvendor(), folds=4, encoder=lambda: 1 / 0),
+        CrossFit(NearestNeighbours(newsvendor(), k=10**6)),
+    ):
+        with pytest.raises(ValueError, match=f"4 folds, that is 16, but got {rows} rows"):
+            method.fit(x, y)
 
 
 # ---- in a fit
 
 
-def weights(model, i):
-    return [p.detach() for p in model.model_.members[i].parameters()]
-
-
 def changed(before, after, i):
-    pairs = zip(weights(before, i), weights(after, i), strict=True)
-    return not all(torch.equal(a, b) for a, b in pairs)
+    a, b = (model.fits_[i].model_.state_dict() for model in (before, after))
+    return not all(torch.equal(a[k], b[k]) for k in a)
 
 
-@pytest.mark.parametrize("stretch", [0, 1, 2])
-def test_what_a_member_holds_out_does_not_move_its_weights(newsvendor, demand, tiny, stretch):
+@pytest.mark.parametrize("fold", [0, 1, 2])
+def test_what_a_fit_leaves_out_does_not_move_its_weights(newsvendor, demand, tiny, fold):
     # smooth = epochs: the last epoch is kept whatever the score, which other labels change
     told = {"epochs": 2, "smooth": 2}
-    settings = {"members": 3, "outcomes": Absolute(), "training": told}
-    x, y = demand(100)
-    end = 100 - 20 * stretch
+    x, y = demand(90)
+    end = 90 - 30 * fold
     other = y.clone()
-    other[end - 20 : end] += 1.0
+    other[end - 30 : end] += 1.0
     a, b = (
-        tiny(newsvendor(), **settings).fit(x[:80], z[:80], val=(x[80:], z[80:]))
+        tiny(newsvendor(), told, folds=3, outcomes=Absolute()).fit(
+            x[:80], z[:80], (x[80:], z[80:])
+        )
         for z in (y, other)
     )
-    assert [changed(a, b, i) for i in range(3)] == [i != stretch for i in range(3)]
+    assert [changed(a, b, i) for i in range(3)] == [i != fold for i in range(3)]
 
 
-def test_without_a_choice_of_epoch_nobody_learns_from_the_validation_part(
-    newsvendor, demand, tiny
-):
-    x, y = demand(100)
+def test_rows_at_the_edges_do_not_matter_to_the_fit_that_leaves_them_out(newsvendor, demand, tiny):
+    x, y = demand(90)
+    other = y.clone()
+    other[30:33] += 1.0  # the first tenth of the second fold
+    a, b = (tiny(newsvendor(), folds=3, outcomes=Absolute()).fit(x, z) for z in (y, other))
+    assert [changed(a, b, i) for i in range(3)] == [True, False, True]
+    assert a.fits_[1].history_ == b.fits_[1].history_
+
+
+def test_together_the_fits_learn_from_the_latest_rows(newsvendor, demand, tiny):
+    x, y = demand(90)
+    later = y.clone()
+    later[-5:] += 1.0
+    told = {"epochs": 2, "smooth": 2}
+    a, b = (tiny(newsvendor(), told, folds=3, outcomes=Absolute()).fit(x, z) for z in (y, later))
+    assert [changed(a, b, i) for i in range(3)] == [False, True, True]
+
+
+def test_a_single_network_does_not_learn_from_the_validation_rows(newsvendor, demand, tiny):
+    x, y = demand(90)
+    told = {"epochs": 2, "smooth": 2}
     a, b = (
-        tiny(newsvendor(), members=2, choose_epoch=False).fit(
-            x[:80], y[:80], val=(x[80:], y[80:] + more)
-        )
+        tiny(newsvendor(), told).fit(x[:70], y[:70], val=(x[70:], y[70:] + more))
         for more in (0.0, 1.0)
     )
-    assert not changed(a, b, 0)
-    assert not changed(a, b, 1)
-
-
-# ---- a single fit, made once more to all pairs
-
-
-FORMS = [Absolute(), LocationScale(), Anchored(epochs=3), WindowLevels(Absolute())]
-
-
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: type(form).__name__)
-def test_a_single_fit_is_that_to_all_pairs_for_as_many_epochs_as_were_best(
-    newsvendor, demand, tiny, form
-):
-    x, y = demand(100)
-    told = {"epochs": 8, "smooth": 1, "decay": False}
-    once = tiny(newsvendor(), told, outcomes=form, refit=False).fit(1 + x, y)
-    twice = tiny(newsvendor(), told, outcomes=form).fit(1 + x, y)
-    assert twice.history_ == once.history_  # of the fit that chose
-    assert changed(once, twice, 0)
-    best = once.history_[0].best_epoch + 1
-    whole = tiny(newsvendor(), {**told, "epochs": best}, outcomes=form, choose_epoch=False)
-    assert not changed(twice, whole.fit(1 + x, y, val=(1 + x, y)), 0)
-
-
-def test_the_rate_falls_in_the_second_fit_as_in_the_first(newsvendor, demand, tiny):
-    x, y = demand(100)
-    told = {"epochs": 8, "smooth": 8}  # all epochs are best
-    twice = tiny(newsvendor(), told, outcomes=Absolute()).fit(x, y)
-    whole = tiny(newsvendor(), told, outcomes=Absolute(), choose_epoch=False)
-    assert not changed(twice, whole.fit(x, y, val=(x, y)), 0)
-
-
-@pytest.mark.parametrize("refit", [None, False, True])
-@pytest.mark.parametrize("choose", [True, False])
-@pytest.mark.parametrize("members", [1, 2])
-def test_who_learns_from_the_latest_pairs(newsvendor, demand, tiny, members, choose, refit):
-    x, y = demand(100)
-    later = y.clone()
-    later[80:] += 1.0
-    told = {"epochs": 2, "smooth": 2}
-    settings = {"members": members, "choose_epoch": choose, "refit": refit}
-    a, b = (
-        tiny(newsvendor(), told, outcomes=Absolute(), **settings).fit(x, z) for z in (y, later)
-    )
-    again = choose and members == 1 if refit is None else refit
-    assert [changed(a, b, i) for i in range(members)] == [again, again or choose][:members]
-
-
-def test_every_member_can_be_made_again(newsvendor, demand, tiny):
-    x, y = demand(100)
-    told = {"epochs": 4, "smooth": 1}
-    a = tiny(newsvendor(), told, outcomes=Absolute(), members=2, refit=True).fit(x, y)
-    b = tiny(newsvendor(), told, outcomes=Absolute(), members=2).fit(x, y)
-    assert a.history_ == b.history_
-    assert all(changed(a, b, i) for i in range(2))
-    alone = tiny(newsvendor(), told, outcomes=Absolute()).fit(x, y)
-    assert not changed(a, alone, 0)
-
-
-@pytest.mark.parametrize("stayed", [True, False])
-def test_a_forecast_is_made_again_for_as_long_as_it_was_best_and_may_stay(
-    newsvendor, demand, tiny, monkeypatch, stayed
-):
-    real, calls = df2.fit_network, []
-
-    def noted(*args, title, score, until, **settings):
-        history = real(*args, title=title, score=score, until=until, **settings)
-        if title == "DF2 refined-0":
-            history.best_epoch = -1 if stayed else 1
-        calls.append((title, score is not None, until, history.best_epoch + 1))
-        return history
-
-    monkeypatch.setattr(df2, "fit_network", noted)
-    x, y = demand(100)
-    told = {"epochs": 3, "smooth": 2}
-    model = tiny(newsvendor(), told, outcomes=Refined(6), points=50).fit(x, y)
-    (*_, anchored), (*_, refined), anchor, last = calls
-    assert anchor == ("DF2 anchor", False, anchored, anchored)
-    assert last == ("DF2 refined-0-again", False, refined, refined)
-    # as it came, m(x) + an outcome is the label of the row the outcome was taken from
-    off = (model.model_(x).values - y[:, None]).abs()[..., 0].amin(0)
-    assert bool(off.max() < 1e-5) == stayed
+    assert all(map(torch.equal, a.model_.parameters(), b.model_.parameters()))
