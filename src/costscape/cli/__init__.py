@@ -12,6 +12,7 @@ import typer
 from costscape.cli import experiments
 from costscape.cli.errors import told
 from costscape.cli.paper import paper
+from costscape.cli.zoo import zoo
 
 app = typer.Typer(
     help="Learn the expected cost of every action, then choose the best one.",
@@ -75,6 +76,7 @@ def list_() -> None:
 
 
 app.command()(experiments.run)
+app.command()(zoo)
 app.command()(experiments.table)
 app.command("report")(experiments.page)
 app.add_typer(paper, name="paper")

@@ -8,6 +8,7 @@ from costscape.report.overview import overview
 from costscape.report.page import write_page
 from costscape.report.plots import cost_curve
 from costscape.report.published import published
+from costscape.report.ratios import ratios
 from costscape.report.rivals import best_of
 from costscape.report.rows import read_landscapes, read_rows
 from costscape.report.summary import Cell, Stat, summarise
@@ -27,6 +28,7 @@ __all__ = [
     "orders_plot",
     "overview",
     "published",
+    "ratios",
     "read_landscapes",
     "read_rows",
     "service_level",
