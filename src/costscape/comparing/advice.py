@@ -11,6 +11,7 @@ from costscape.comparing.words import listed, number, numbers
 from costscape.methods import (
     DF2,
     Constant,
+    CrossFit,
     Method,
     NearestNeighbours,
     RandomForest,
@@ -49,8 +50,14 @@ class Standing:
 
 
 def simplicity(standing: Standing) -> tuple[int, float]:
-    """Less is simpler; methods that have no place in the list come last, by time to fit."""
-    match standing.model:
+    """Less is simpler; methods that have no place in the list come last, by time to fit.
+
+    A cross-fitted method is as simple as the method inside it.
+    """
+    model = standing.model
+    while isinstance(model, CrossFit):
+        model = model.method
+    match model:
         case Constant():
             return 0, 0.0
         case NearestNeighbours():

@@ -77,7 +77,7 @@ def check_methods(methods: Mapping[str, Method]) -> None:
 
 def seeds_of(method: Method, seeds: int) -> int:
     """A method that trains no network is fitted once."""
-    return seeds if _trainings(method) else 1
+    return 1 if method.trains() is None else seeds
 
 
 def attempt(
@@ -100,28 +100,38 @@ def attempt(
         decided.append(_checked(a, task, name))
         fits.append(model)
     first = fits[0]
-    for part, training in _trainings(method).items():
-        setattr(first, part, training)
+    for f in fields(method):  # type: ignore[arg-type]
+        setattr(first, f.name, getattr(method, f.name))  # the user's trainings, not silent ones
     fitting = sum(fit.fit_seconds_ or 0.0 for fit in fits)
     return Trial(torch.stack(decided), first, fitting / len(fits), seconds / len(fits))
 
 
 def _fresh(name: str, method: Method, i: int) -> Method:
-    """The method unfitted, with a seed, silent trainings and checkpoints of its own."""
+    """The method unfitted, with another seed, silent trainings and separate checkpoints."""
     seed = method.seed + i
-    changes: dict[str, Any] = {"seed": seed}
-    for part, training in _trainings(method).items():
+
+    def silent(training: Training) -> Training:
         path = training.checkpoint
-        own = None if path is None else f"{path}.{quote(name, safe='')}.{seed}"
-        changes[part] = replace(training, progress=False, checkpoint=own)
-    fresh: Method = replace(method, **changes)  # type: ignore[type-var]
-    return fresh
+        separate = None if path is None else f"{path}.{quote(name, safe='')}.{seed}"
+        return replace(training, progress=False, checkpoint=separate)
+
+    # the first seed keeps those of the methods inside a Blend, which may differ
+    return _with_trainings(method.changed(seed=seed) if i else method, silent)
 
 
-def _trainings(method: Method) -> dict[str, Training]:
-    assert is_dataclass(method)
-    settings = {f.name: getattr(method, f.name) for f in fields(method)}
-    return {name: value for name, value in settings.items() if isinstance(value, Training)}
+def _with_trainings(method: Method, change: Callable[[Training], Training]) -> Method:
+    """A copy whose trainings are changed, those of the methods inside it included."""
+    changes: dict[str, Any] = {}
+    for f in fields(method):  # type: ignore[arg-type]
+        value = getattr(method, f.name)
+        if isinstance(value, Training):
+            changes[f.name] = change(value)
+        elif isinstance(value, Method):
+            changes[f.name] = _with_trainings(value, change)
+        elif isinstance(value, list) and any(isinstance(part, Method) for part in value):
+            changes[f.name] = [_with_trainings(part, change) for part in value]
+    copy: Method = replace(method, **changes)  # type: ignore[type-var]
+    return copy
 
 
 def _checked(a: Tensor, task: Task, name: str) -> Tensor:
