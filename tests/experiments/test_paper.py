@@ -38,6 +38,14 @@ def test_the_ablations_change_one_setting_at_a_time():
     assert swept == {"learn_values", "points", "share", "actions", "draws"}
 
 
+def test_methods_that_are_cross_fitted_have_opponents_that_are():
+    runs = [*paper.table(), *paper.synthetic()]
+    for problem in ("wind", "inventory", "synthetic-convex", "synthetic-nonconvex"):
+        for name in ("df2", "blend"):
+            assert Run(problem, name, 9) in runs
+        assert Run(problem, "two-stage-gmm3+crossfit", 9, {"draws": 1000}) in runs
+
+
 def test_a_list_holds_no_draws_for_quick():
     assert Run("wind", "two-stage-gmm3", 0, {"draws": 1000}) in paper.table()
     assert all(not run.changes for run in paper.table(quick=True))

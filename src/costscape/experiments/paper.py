@@ -15,13 +15,14 @@ REAL = ("wind", "inventory", "vaccine", "vaccine-wave")
 COSTLY = ("vaccine", "vaccine-wave")  # where f is a simulation
 LARGE = (500, 1000)  # mixtures of the paper whose heads have millions of weights
 
-OURS = ("df2", "df2-paper")
+OURS = ("df2", "df2-quick", "df2-paper", "blend")
 POINTS = ("policy-net", "two-stage-pe", "dfl-pe", "lodl-pe")
 OTHERS = (
     *("egl", "lancer", "taskmet", "wsaa-knn", "wsaa-forest", "wsaa-kernel", "cme"),
     *("no-attention", "constant"),
 )
 FAIR = ("two-stage-gmm1", "two-stage-gmm3", "two-stage-gmm10")  # with 1000 draws, too
+CROSSFITTED = ("two-stage-gmm3+crossfit", "two-stage-gmm10+crossfit")  # as df2 and blend are
 
 
 def mixtures(sizes: Iterable[int]) -> list[str]:
@@ -69,4 +70,5 @@ def _all(problem: str, quick: bool) -> list[Run]:
     runs = [Run(problem, name, seed, {}, quick) for name in names for seed in seeds]
     if quick:
         return runs
-    return runs + [Run(problem, name, seed, {"draws": 1000}) for name in FAIR for seed in seeds]
+    fair = (*FAIR, *(() if costly else CROSSFITTED))
+    return runs + [Run(problem, name, seed, {"draws": 1000}) for name in fair for seed in seeds]

@@ -4,16 +4,17 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
-from costscape.data import Splits
+from costscape.data import Dataset, Splits
 from costscape.experiments.problems import Problem
-from costscape.methods import Method
+from costscape.methods import Blend, Method
+from costscape.methods.blend import default_candidates
 from costscape.methods.energy import Langevin
 from costscape.models import Builder
 from costscape.solvers import FrankWolfe
 from costscape.train import Training
 
 ROWS = (300, 60, 60)  # of the training, validation and test parts
-COSTLY = (3, 2, 2)  # where f is a simulation
+COSTLY = (6, 2, 2)  # where f is a simulation: enough for two folds
 SMALL: dict[str, Any] = {
     "points": 50,
     "actions": 20,
@@ -24,6 +25,7 @@ SMALL: dict[str, Any] = {
     "rounds": 1,
     "steps": 10,
     "trees": 20,
+    "most_scenarios": 400,
 }
 FEWER: dict[str, Any] = SMALL | {  # where f is a simulation
     "points": 10,
@@ -33,6 +35,7 @@ FEWER: dict[str, Any] = SMALL | {  # where f is a simulation
     "samples": 2,
     "steps": 2,
     "trees": 4,
+    "most_scenarios": 20,
 }
 CHOSEN = {"penalty": 0.01, "width": 100.0}  # there, rather than searched for
 EPOCHS, FEWER_EPOCHS = 3, 1
@@ -54,22 +57,30 @@ def small(p: Problem) -> Problem:
     )
 
 
-def brief(method: Method) -> Method:
-    """The same method with few of everything."""
+def brief(method: Method, train: Dataset) -> Method:
+    """The same method with few of everything, and so the methods inside it.
+
+    The default candidates of a Blend depend on the data, so ``train`` are the training rows.
+    """
     assert is_dataclass(method)
     costly = isinstance(getattr(method, "solver", None), FrankWolfe)
     few, epochs = (FEWER, FEWER_EPOCHS) if costly else (SMALL, EPOCHS)
     cut: dict[str, Any] = {}
     for f in fields(method):
         value = getattr(method, f.name)
-        if f.name in few and (value is None or value > few[f.name]):
+        if isinstance(method, Blend) and f.name == "methods":
+            candidates = value or default_candidates(
+                method.task, train, method.training, method.solver, method.seed
+            )
+            cut[f.name] = [brief(candidate, train) for candidate in candidates]
+        elif f.name in few and (value is None or value > few[f.name]):
             cut[f.name] = few[f.name]
         elif costly and value is None and f.name in CHOSEN:
             cut[f.name] = CHOSEN[f.name]
         elif f.name == "rates":
             cut[f.name] = value[:1]
         elif isinstance(value, Method):
-            cut[f.name] = brief(value)
+            cut[f.name] = brief(value, train)
         elif isinstance(value, Langevin):
             cut[f.name] = replace(value, steps=min(STEPS, value.steps))
         elif isinstance(value, Training):

@@ -96,7 +96,7 @@ def _made(run: Run) -> Prepared:
         problem = replace(problem, data=_latest(problem.data, share))
     method = method_of(run.method)(problem, run.seed)
     if run.quick:
-        method = brief(method)
+        method = brief(method, problem.data.train)
     method = _changed(method, changes, run.method)
     settings = {**_settings(method), **_unsaid(method, problem)}
     return Prepared(problem, method, _recipe(run, settings))
