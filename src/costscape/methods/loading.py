@@ -50,51 +50,70 @@ METHODS: dict[str, type[Method]] = {
 
 
 def load(
-    path: str | Path, task: Task, *, method: type[Method] | None = None, **settings: Any
+    path: str | Path, task: Task, *, method: type[Method] | Method | None = None, **settings: Any
 ) -> Any:
     """The method that ``save`` wrote; it decides bit for bit as before.
 
     The task is code and is not in the file: pass the one the model was fitted for. ``settings``
     replace stored ones, and supply those that are the user's own code, such as
-    ``encoder=MyEncoder``; ``method`` is the class, where that is the user's own.
+    ``encoder=MyEncoder``, also of the method inside a CrossFit. ``method`` is the class, where
+    that is the user's own, or the unfitted method inside a CrossFit.
     """
     tensors, head = store.read(Path(path))
+    if isinstance(method, Method):
+        settings["method"], method = method, None
     cls = method or METHODS.get(head["method"])
     if cls is None or cls.__name__ != head["method"]:
         raise ValueError(
             f"{path} holds a {head['method']}, and costscape has no such method. Pass its class "
             f"as load(path, task, method={head['method']})."
         )
-    head["settings"] = {k: v for k, v in head["settings"].items() if k not in settings}
-    if unknown := set(settings) - {f.name for f in fields(cls)}:  # type: ignore[arg-type]
-        raise TypeError(f"{cls.__name__} has no setting named {', '.join(sorted(unknown))}.")
     made = _made(cls, head, task, path, settings)
     made.restore(tensors, head["fitted"])
     return made
 
 
 def _made(
-    cls: type[Method], head: dict[str, Any], task: Task, path: str | Path, given: dict[str, Any]
+    cls: type[Method],
+    head: dict[str, Any],
+    task: Task,
+    path: str | Path,
+    given: dict[str, Any],
+    again: str | None = None,
 ) -> Method:
-    """The unfitted method of these settings, and of those that were given."""
+    """The unfitted method of these settings, and of those that were given.
+
+    What is given and is no setting of ``cls`` is one of the method inside. ``again`` is what the
+    user has to pass where code is missing; None names the setting itself.
+    """
+    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    own = {name: value for name, value in given.items() if name in names}
+    rest = {name: value for name, value in given.items() if name not in names}
+    stored = {name: value for name, value in head["settings"].items() if name not in own}
+    if rest and "method" not in stored:
+        raise TypeError(f"{cls.__name__} has no setting named {', '.join(sorted(rest))}.")
 
     def inner(found: dict[str, Any]) -> Method:
+        in_list = "method" not in stored
         if found["method"] not in METHODS:
+            wanted = "methods=[...]" if in_list else f"method={found['method']}(task)"
             raise ValueError(
                 f"{path} holds a {found['method']} inside a {head['method']}, and costscape has "
-                f"no such method. Pass it again: load(path, task, methods=[...])."
+                f"no such method. Pass it again: load(path, task, {wanted})."
             )
-        return _made(METHODS[found["method"]], found, task, path, {})
+        asked = "methods=[...]" if in_list else again
+        return _made(METHODS[found["method"]], found, task, path, rest, asked)
 
-    for name, value in head["settings"].items():
+    for name, value in stored.items():
         if isinstance(value, dict) and "custom" in value:
+            asked = again or f"{name}={value['custom']}"
             raise ValueError(
                 f"{path} was fitted with {name}={value['custom']}, which is your own code and not "
-                f"in the file. Pass it again: load(path, task, {name}={value['custom']})."
+                f"in the file. Pass it again: load(path, task, {asked})."
             )
-    values = {name: store.from_json(value, inner) for name, value in head["settings"].items()}
-    if "task" in {f.name for f in fields(cls)}:  # type: ignore[arg-type]
+    values = {name: store.from_json(value, inner) for name, value in stored.items()}
+    if "task" in names:
         values["task"] = task
     build: Any = cls
-    made: Method = build(**values, **given)
+    made: Method = build(**values, **own)
     return made
