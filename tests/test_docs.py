@@ -12,7 +12,9 @@ from safetensors import safe_open
 
 import costscape as cs
 from costscape.cli import app
-from costscape.methods import df2
+from costscape.experiments.zoo import GENERATED, ZOO
+from costscape.methods import df2, forecasting
+from costscape.methods.forms import usual_points
 from costscape.solvers.choose import STRONGEST_FIRST
 
 ROOT = Path(__file__).parents[1]
@@ -42,10 +44,11 @@ def execute(monkeypatch, tmp_path):
     whole = df2.fit_network
 
     def brief(model, loss, data, training, **settings):
-        short = replace(training, epochs=min(2, training.epochs), progress=False)
+        short = replace(training, epochs=min(2, training.epochs or 2), progress=False)
         return whole(model, loss, data, short, **settings)
 
-    monkeypatch.setattr(df2, "fit_network", brief)
+    for module in (df2, forecasting):
+        monkeypatch.setattr(module, "fit_network", brief)
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(120, 14))
@@ -71,6 +74,13 @@ def test_the_ten_lines_of_the_readme_do_what_they_say(execute):
     assert found["expected"].shape == (50,)
     assert np.allclose(found["scenarios"].weights.sum(1), 1, atol=1e-5)
     assert np.array_equal(found["model"].decide(found["X"][-50:]), found["orders"])
+    # DF2's default has a weight for each form, and the fits of all folds decide together
+    assert isinstance(found["model"], cs.DF2)
+    assert found["model"].folds == 1
+    full = found["full"]
+    assert set(full.weights_) == {"absolute", "anchored", "location-scale"}
+    assert sum(full.weights_.values()) == pytest.approx(1)
+    assert len(full.fits_) == 4 * sum(weight > 0 for weight in full.weights_.values())
     # the summands of the second block are the cost of the first
     y, a = found["model"].task.feasible.sample(6).split(3)
     assert found["task"].cost(y, a).allclose(found["cost"](y, a))
@@ -151,6 +161,36 @@ def test_the_readme_lists_every_set_solver_and_method():
         found = getattr(cs, name)
         if isinstance(found, type) and issubclass(found, kinds) and found not in abstract:
             assert f"| `cs.{name}` |" in text("README.md")
+
+
+def test_the_settings_of_df2_are_documented_with_their_defaults():
+    made = cs.DF2(cs.tasks.inventory())
+    page, maths = text("docs/methods.md"), " ".join(text("docs/maths.md").split())
+    assert made.folds == 4
+    assert "each of four folds" in " ".join(page.split())
+    assert f"`outcome_share={made.outcome_share}`" in page
+    assert f"`outcome_share={made.outcome_share}`" in maths
+    assert f"`most_scenarios={made.most_scenarios}`" in page
+    assert f"rate {df2.RATE:.0e}".replace("e-0", "e-") in page
+    for form in (cs.Absolute(), cs.Anchored(), cs.LocationScale()):
+        actions = df2.SHARED_ACTIONS if form == cs.Absolute() else df2.OWN_ACTIONS
+        line = rf"\| `{type(form).__name__}\(\)` \|.*\| {usual_points(form)} \| {actions} \|"
+        assert re.search(line, text("docs/maths.md"))
+
+
+def test_the_number_of_problems_in_the_zoo_is_documented():
+    page = " ".join(text("docs/decision-quality.md").split())
+    assert f"The zoo has {len(ZOO)} small problems" in page
+    assert f"On the {len(GENERATED)} generated problems" in page
+    rows = re.findall(r"^\| [\w, ]+ \| (\d+) \|", text("docs/decision-quality.md"), re.M)
+    assert sum(map(int, rows)) == len(ZOO)
+
+
+def test_names_that_are_gone_are_not_documented():
+    gone = r"members=|refit=|two standard errors|\b(?:Refined|Damped|Changes|Base)\("
+    for page in PAGES:
+        if page != "docs/results.md":
+            assert not re.search(gone, text(page)), page
 
 
 def test_the_order_of_the_automatic_choice_is_documented():
