@@ -6,24 +6,22 @@ import torch
 from costscape import (
     DF2,
     Absolute,
-    Base,
-    Changes,
-    Damped,
+    Blend,
+    CrossFit,
     Mixture,
-    Refined,
+    RandomForest,
     Training,
+    TwoStage,
     evaluate,
 )
 from costscape.checks import check_method, check_set
-from costscape.data import Splits, last_week
+from costscape.data import Splits
 from costscape.experiments import FAMILIES, METHODS, PROBLEMS, method_of
 from costscape.models import mean_level
 from costscape.refusal import Refusal
 
 NAMES = [*METHODS, *(f"{family}2" for family in FAMILIES)]
 NAMES.remove("proportional")  # for one kind of problem, and tested with it
-
-BRIEF = Training(epochs=1, progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +123,7 @@ def quick(method):
         "training": Training(epochs=1, progress=False, device="cpu"),
         "points": 8,
         "actions": 4,
-        "members": 1,
+        "folds": min(2, getattr(method, "folds", 1)),
         "draws": 10,
         "samples": 6,
         "rounds": 1,
@@ -173,19 +171,44 @@ def test_the_papers_method_gets_the_papers_sizes(problems):
     p = problems["wind-farm"]
     made = method_of("df2-paper")(p, 0)
     assert isinstance(made, DF2)
-    assert (made.points, made.actions, made.members) == (500, 100, 1)
+    assert (made.points, made.actions, made.folds) == (500, 100, 1)
     assert made.outcomes == Absolute()
     assert made.encoder is p.encoder
     assert made.training == replace(p.training, lr=1e-3, decay=False)
     assert made.choose_epoch  # as for all others
 
 
+def test_the_named_df2s_are_cross_fitted_quick_and_blended(problems):
+    p = problems["vaccine"]
+    whole, one = method_of("df2")(p, 3), method_of("df2-quick")(p, 3)
+    assert (whole.folds, one.folds) == (4, 1)
+    assert whole.encoder is one.encoder is p.network
+    assert replace(whole, folds=1) == one
+    made = method_of("blend")(p, 3)
+    assert isinstance(made, Blend)
+    assert made.methods is None
+    assert whole.solver is one.solver is made.solver is p.solver
+
+
+def test_any_method_with_scenarios_can_be_cross_fitted(problems):
+    p = problems["inventory"]
+    forest = method_of("wsaa-forest+crossfit")(p, 5)
+    assert isinstance(forest, CrossFit)
+    assert isinstance(forest.method, RandomForest)
+    assert (forest.folds, forest.method.seed) == (4, 5)
+    mixture = method_of("two-stage-gmm3+levels+crossfit")(p, 5)
+    assert mixture.method == method_of("two-stage-gmm3+levels")(p, 5)
+    assert isinstance(mixture.method, TwoStage)
+    with pytest.raises(TypeError, match="CrossFit mixes scenarios, and PolicyNet gives none"):
+        method_of("policy-net+crossfit")(p, 5)
+    with pytest.raises(ValueError, match="There is no method named 'df3'"):
+        method_of("df3+crossfit")
+
+
 def test_methods_with_levels_see_outcomes_relative_to_what_the_problem_says(problems):
     item, wave = problems["inventory"], problems["vaccine-wave"]
     assert method_of("two-stage-gmm1+levels")(item, 0).level is mean_level
-    near = Damped(last_week, within=2.0)
-    assert method_of("dfl-pe+levels")(wave, 0).level == Base(near, seen=3.0)
-    assert wave.df2["outcomes"] == Changes(near, Refined(), seen=3.0)
+    assert method_of("dfl-pe+levels")(wave, 0).level is wave.level
     assert method_of("dfl-pe")(wave, 0).level is None
     with pytest.raises(
         ValueError, match=r"named 'constant\+levels': Constant has no setting level"
@@ -193,13 +216,8 @@ def test_methods_with_levels_see_outcomes_relative_to_what_the_problem_says(prob
         method_of("constant+levels")(item, 0)
 
 
-def test_on_the_vaccine_problems_a_forecast_of_changes_is_nearer_than_one_of_shares(problems):
-    p = problems["vaccine"]  # all of it: what is far is told by the spread over its seasons
-    train, val = p.data.train, p.data.val
-    errors = []
-    for name in ("two-stage-pe+levels", "two-stage-pe"):
-        method = replace(method_of(name)(p, 0), training=BRIEF)
-        method.fit(train.x, train.y, val=(val.x, val.y))
-        errors.append(float((method.scenarios(val.x).values[:, 0] - val.y).square().mean()))
-    # weeks that a gravity model made up depend little on the week before
-    assert errors[0] < (0.9 if p.source.startswith("GENERATED") else 0.5) * errors[1]
+def test_a_problem_may_say_how_often_the_validation_rows_are_scored(problems):
+    made = method_of("two-stage-pe")(problems["vaccine"], 0)
+    assert made.training.score_every == problems["vaccine"].score_every == 5
+    crossfit = method_of("two-stage-pe+crossfit")(problems["vaccine"], 0)
+    assert crossfit.method.training.score_every == 5

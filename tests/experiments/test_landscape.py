@@ -10,7 +10,7 @@ from costscape.experiments import Run, landscape, prepare, write_landscape
 from costscape.report import read_landscapes
 from costscape.tasks import MixtureTruth
 
-RUN = Run("synthetic-nonconvex", "df2", 0, {"epochs": 10}, quick=True)
+RUN = Run("synthetic-nonconvex", "df2-paper", 0, {"epochs": 10, "lr": 0.01}, quick=True)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_landscape_is_written_once_and_read_by_the_report(found, tmp_path, mon
     assert path == tmp_path / "landscapes" / f"{RUN.name}.json"
     (read,) = read_landscapes(tmp_path)
     assert read["surfaces"].keys() == {"initial", "learned", "true"}
-    assert (read["problem"], read["method"], read["seed"]) == ("synthetic-nonconvex", "df2", 0)
+    assert (read["problem"], read["method"], read["seed"]) == (RUN.problem, "df2-paper", 0)
     before = path.read_text()
 
     def fail(run, row=0, device=None):

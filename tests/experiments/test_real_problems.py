@@ -49,7 +49,7 @@ def quick(method, name):
         "training": Training(epochs=1, batch_size=20, progress=False, device="cpu"),
         "points": 8,
         "actions": 4,
-        "members": 1,
+        "folds": 1,
         "draws": 4,
         "k": 5,
         "encoder": None,

@@ -41,7 +41,7 @@ def decided(monkeypatch):
 
             monkeypatch.setitem(PROBLEMS, name, changed)
         changes = {"epochs": 1} if method == "df2" else {}
-        row = execute(Run(name, method, 1, changes, quick=True), device="cpu")
+        row = execute(Run(name, method, 1, changes, quick=True), device="cpu").row
         return *seen.pop(), row
 
     return run
