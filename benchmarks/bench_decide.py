@@ -120,14 +120,13 @@ def one_instance(calls=200):
     y = (x[:, -1] + torch.randn(600, 12, generator=rng).cumsum(1) / 3).abs()
     one = x[:1]
     found = []
-    for members in (1, 3):
+    for folds in (1, 4):
         method = DF2(
             wind_bidding(),
             encoder=partial(LSTM, hidden=256),
             points=500,
             outcomes=Absolute(),
-            members=members,
-            refit=False,
+            folds=folds,
             training=Training(epochs=1, progress=False, device="cpu"),
         ).fit(x, y)
         with torch.no_grad():
@@ -138,7 +137,7 @@ def one_instance(calls=200):
         length = encoder + solver
         whole, other = in_turn([partial(method.decide, one), product(length)], calls)
         slowest, slow = (sorted(taken)[int(0.99 * calls)] for taken in (whole, other))
-        name = f"decide one, wind, {members} network{'s' if members > 1 else ''}"
+        name = f"decide one, wind, {folds} network{'s' if folds > 1 else ''}"
         found += [
             at_most(
                 f"{name}: solver over encoder",

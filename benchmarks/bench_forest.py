@@ -75,7 +75,7 @@ def results():
     theirs = middle(plainly, 1) / SOME * DECIDED
     ours = middle(partial(method.decide, new), 3)
     training = Training(epochs=1, progress=False, device="cpu")
-    settings = {"points": 500, "outcomes": Absolute(), "members": 1, "refit": False}
+    settings = {"points": 500, "outcomes": Absolute(), "folds": 1}
     net = DF2(task, training=training, **settings)
     net.fit(train.x, train.y, val=val)
     by_df2 = middle(partial(net.decide, new), 3)

@@ -1,10 +1,10 @@
-"""How long does an epoch on wind take on a GPU, alone and as one of five networks?
+"""How long does an epoch on wind take on a GPU, and how long do four folds over one fit?
 
 The paper's size: LSTM of 2 x 256, S = 500 points, J = 100 actions, batches of 64, the paper's
 recipe, which chooses no epoch and so decides nothing on the way. The windows are those of the
 paper's file where COSTSCAPE_DATA has it, and random numbers of the same shape elsewhere. An epoch
 is the difference of two fits by the number of their epochs, so that starting up and recording the
-step do not count; five networks over one are whole fits. The vaccine problem's training step is
+step do not count; four folds over one are whole fits. The vaccine problem's training step is
 that of bench_vaccine.py. Seconds on the clock, the least of two, the GPU waited for.
 
 python benchmarks/bench_gpu.py
@@ -18,7 +18,7 @@ import torch
 from common import at_most, least, once, reported, show
 from rates import clock
 
-from costscape import DF2, LSTM, Training
+from costscape import DF2, LSTM, CrossFit, Training
 from costscape.data import Dataset, wind
 from costscape.data.sources import find
 from costscape.tasks import wind_bidding
@@ -37,7 +37,7 @@ class Size:
     batch: int = 64
     windows: int = 6021  # of the paper's file, for training
     epochs: int = 10
-    members: int = 5
+    folds: int = 4
     simulated: int = 100  # points and actions of the vaccine problem
 
 
@@ -70,7 +70,7 @@ def method_of(size, device, **training):
 
 
 def fit(method, train, epochs):
-    shortened = replace(method, training=replace(method.training, epochs=epochs))
+    shortened = method.changed(training=replace(method.trains(), epochs=epochs))
     return shortened.fit(train.x, train.y, val=(train.x[:8], train.y[:8]))
 
 
@@ -97,7 +97,7 @@ def together(size, device):
     train, _ = windows_of(size)
     now = clock(device)
     one = replace(method_of(size, device), seed=1)
-    several = replace(one, members=size.members)
+    several = CrossFit(one, folds=size.folds)
     both = [one, several]
     for method in both:
         fit(method, train, 1)
@@ -105,7 +105,7 @@ def together(size, device):
         min(once(partial(fit, method, train, 2 * size.epochs), now)[0] for _ in range(2))
         for method in both
     )
-    name = f"{size.members} networks over one, a wind fit of {2 * size.epochs} epochs"
+    name = f"{size.folds} folds over one network, a wind fit of {2 * size.epochs} epochs"
     return [at_most(name, all_of / alone, 2, "times", f"{all_of:.2f} and {alone:.2f} s")]
 
 

@@ -113,7 +113,7 @@ def df2_epoch(feasible, x, y):
 
     def fit(epochs):
         training = Training(epochs=epochs, batch_size=BATCH, progress=False, device="cpu")
-        settings = {"outcomes": Absolute(), "members": 1, "choose_epoch": False}
+        settings = {"outcomes": Absolute(), "folds": 1, "choose_epoch": False}
         return DF2(task, training=training, **settings).fit(x, y, val=(x[:8], y[:8]))
 
     return (least(lambda: fit(3), 1) - least(lambda: fit(1), 2)) / 2

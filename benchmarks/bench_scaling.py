@@ -19,6 +19,7 @@ from common import RESULTS, at_most, once, show
 from costscape import DF2, Absolute, Anchored, Training
 from costscape.data import Dataset
 from costscape.experiments.memory import peak, watch
+from costscape.methods.targets import Objective
 from costscape.report.svg import (
     WIDTH,
     Scale,
@@ -57,7 +58,7 @@ def epoch(rows, points, actions, dimensions):
         points=points,
         actions=actions,
         outcomes=Absolute(),
-        members=1,
+        folds=1,
         choose_epoch=False,
         training=training,
     )
@@ -85,11 +86,12 @@ def step_memory(batch):
     data = Dataset(torch.rand(LARGE, 4, generator=rng), torch.rand(LARGE, 8, generator=rng))
     method = DF2(inventory(8), points=500, actions=32, outcomes=Anchored())
     torch.manual_seed(0)
-    model, _ = method._network(data, method.outcomes)
-    method.loss(method.task, model, data[:2], rng).backward()  # what torch loads at first use
+    model = method._network(data, method.outcomes)
+    objectives = [Objective(method.task, torch.tensor(1.0))]
+    method.loss(objectives, model, data[:2], rng).backward()  # what torch loads at first use
     watch()
     before = peak(on_gpu=False)
-    method.loss(method.task, model, data[:batch], rng).backward()
+    method.loss(objectives, model, data[:batch], rng).backward()
     return (peak(on_gpu=False) - before) / 2**20
 
 

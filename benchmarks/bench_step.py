@@ -15,6 +15,7 @@ from common import at_least, least, reported, show
 from costscape import DF2
 from costscape.data import Dataset
 from costscape.experiments import PROBLEMS
+from costscape.methods.targets import Objective
 
 BATCH, ACTIONS = 64, 100
 
@@ -25,8 +26,9 @@ def plainly(y, a):
     return (5 * short + 20 * spare + 0.5 * short**2 + 0.2 * spare**2).sum(-1)
 
 
-def eager_loss(task, model, batch, rng):
+def eager_loss(objectives, model, batch, rng):
     """The paper's Eq. 3 and 4, written out."""
+    task = objectives[0].task
     a = task.feasible.sample(len(batch) * ACTIONS, rng).unflatten(0, (len(batch), ACTIONS))
     s = model(batch.x)
     g = torch.einsum("bs,bjs->bj", s.weights, plainly(s.values[:, None], a[:, :, None]))
@@ -37,14 +39,14 @@ def step_of(problem, batch, shared=True, loss=None):
     task = problem.task
     method = DF2.as_in_paper(task, actions=ACTIONS, share_actions=shared)
     torch.manual_seed(0)
-    model, _ = method._network(problem.data.train, method.outcomes)
+    model = method._network(problem.data.train, method.outcomes)
     adam = torch.optim.Adam(model.parameters(), fused=loss is None)  # fused as in a fit
     rng = torch.Generator().manual_seed(0)
     loss = loss or method.loss
 
     def step():
         adam.zero_grad()
-        value = loss(task, model, batch, rng)
+        value = loss([Objective(task, torch.tensor(1.0))], model, batch, rng)
         value.backward()
         adam.step()
         return value.item()

@@ -17,6 +17,7 @@ from common import at_least, least, show
 
 from costscape import DF2, LSTM, CvxpyLayer, SeparableTask
 from costscape.data import Dataset, wind_farm
+from costscape.methods.targets import Objective
 from costscape.models import MixtureForecast, Units
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.tasks import wind_bidding
@@ -42,14 +43,15 @@ def df2_step(train):
     task = wind_bidding()
     method = DF2.as_in_paper(task, points=500, actions=100, encoder=partial(LSTM, hidden=256))
     torch.manual_seed(0)
-    model, _ = method._network(train, method.outcomes)
+    model = method._network(train, method.outcomes)
+    objectives = [Objective(task, torch.tensor(1.0))]
     adam = torch.optim.Adam(model.parameters(), fused=True)
     rng = torch.Generator().manual_seed(0)
     batch = Dataset(train.x[:BATCH], train.y[:BATCH])
 
     def step():
         adam.zero_grad()
-        method.loss(task, model, batch, rng).backward()
+        method.loss(objectives, model, batch, rng).backward()
         adam.step()
 
     return step

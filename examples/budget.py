@@ -41,7 +41,7 @@ def main():
         task,
         points=100,
         outcomes=cs.Absolute(),
-        members=1,
+        folds=1,
         solver=cs.MirrorDescent(),
         training=cs.Training(epochs=8, progress=False, device="cpu"),
     )

@@ -22,7 +22,7 @@ def main():
         task,
         points=200,
         outcomes=cs.Absolute(),
-        members=1,
+        folds=1,
         training=cs.Training(epochs=12, lr=0.01, progress=False),
     )
     train, val, test = made.splits.train, made.splits.val, made.splits.test

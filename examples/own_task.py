@@ -29,7 +29,7 @@ def main():
         task,
         points=100,
         outcomes=cs.Anchored(),
-        members=1,
+        folds=1,
         training=cs.Training(epochs=10, lr=0.01, progress=False),
     )
     model.fit(*days(2000, seed=0))

@@ -22,8 +22,8 @@ def main():
     x, y = sales_of(item=1)
     task, brief = cs.tasks.inventory(), cs.Training(epochs=8, lr=0.002)
     methods = cs.default_methods(task, brief)
-    # sales wander: outcomes are multiples of the level of the last days; one fit, not five
-    methods["DF2"] = cs.DF2(task, outcomes=cs.WindowLevels(), members=1, training=brief)
+    # sales wander: outcomes are multiples of the level of the last days; one network
+    methods["DF2"] = cs.DF2(task, outcomes=cs.WindowLevels(), folds=1, training=brief)
     # a window spans 28 days, or 14 rows: so many are left out before each cut, and so many are
     # resampled together
     found = cs.compare(task, x, y, methods=methods, seeds=1, gap=14, block=14, progress=False)

@@ -151,7 +151,7 @@ def test_a_goal_is_met_at_the_goal_itself(script):
 
 def test_the_questions_for_a_gpu_run_small_on_a_cpu(script):
     gpu, roofline = script("bench_gpu"), script("bench_roofline")
-    size = gpu.Size(8, 16, 4, batch=32, windows=70, epochs=1, members=2, simulated=2)
+    size = gpu.Size(8, 16, 4, batch=32, windows=70, epochs=1, folds=2, simulated=2)
     found = [*gpu.results(size), *roofline.results(size, matrix=32, copied=256)]
     assert [r.goal for r in found if r.goal != "reported"] == ["<= 0.1 s", "<= 2 times"]
     assert len(found) == 12
@@ -164,7 +164,7 @@ def test_the_operations_of_a_step_are_those_of_its_parts(script):
     # by hand: 64 rows of 24 hours; layers of (1 + 256) and (256 + 256) inputs to 1,024 gates
     assert count.lstm == 3 * 2 * 64 * 24 * 1024 * (257 + 512)
     method = gpu.method_of(size, "cpu")
-    model, _ = method._network(gpu.windows_of(gpu.Size(windows=600))[0], method.outcomes)
+    model = method._network(gpu.windows_of(gpu.Size(windows=600))[0], method.outcomes)
     held = 4 * 9 * sum(p.numel() for p in model.parameters())
     assert count.bytes == held + 4 * (24 * 64 * 24 * 256 + 4 * (100 * 500 + 64 * 500))
 
