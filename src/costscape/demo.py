@@ -12,7 +12,6 @@ from costscape.methods import DF2, Constant, Method, NearestNeighbours
 from costscape.models import LSTM, Absolute
 from costscape.report import cost_curve, text_table
 from costscape.tasks import SeparableTask, profit, wind_bidding
-from costscape.train import Training
 
 STRIDE = 3  # windows of stride one share 23 of their 24 hours: every third tells nearly as much
 HOUR = 6  # of the day drawn
@@ -30,10 +29,8 @@ def run(out: Path, seed: int = 0) -> str:
         task,
         encoder=partial(LSTM, hidden=64, dropout=0.3, noise=0.05),
         outcomes=Absolute(),
-        points=200,
         folds=1,
         seed=seed,
-        training=Training(epochs=30, patience=10),
     )
     methods: dict[str, Method] = {
         "best constant bid": Constant(task),

@@ -35,9 +35,9 @@ class CrossFit(EnsembleMethod):
     Arguments:
         method: an unfitted method with scenarios.
         folds: how many parts, in time order, are left out one after the other.
-        workers: processes that fit folds side by side. joblib starts them; inside
-            ``joblib.parallel_config("ray")`` they run on a Ray cluster. DF2's networks are fitted
-            in one batch on a GPU.
+        workers: processes that fit folds side by side. joblib starts them. After
+            ``ray.util.joblib.register_ray()``, inside ``joblib.parallel_config("ray")``, they run
+            on a Ray cluster. On a GPU DF2's networks are fitted in one batch.
         most_scenarios: how many scenarios decide at most, by systematic resampling.
 
     Cost: ``folds`` fits to (folds - 1) / folds of the pairs.

@@ -159,7 +159,10 @@ def _in_processes(
     work = [delayed(_fitted)(i, m, *p) for i, (m, p) in enumerate(zip(quiet, parts, strict=True))]
     fits: dict[int, Method] = {}
     with one_bar(title, len(work), shown) as job_bar:
-        pool = Parallel(n_jobs=workers, return_as="generator_unordered")
+        try:
+            pool = Parallel(n_jobs=workers, return_as="generator_unordered")
+        except ValueError:  # Ray's backend returns all fits at the end
+            pool = Parallel(n_jobs=workers)
         for done, (i, fit) in enumerate(pool(work)):
             with job_bar(done):
                 fits[i] = fit
