@@ -45,7 +45,7 @@ def gaussian(task, k=1):
 
 def df2(task, training=BRIEF):
     form = cs.Anchored()
-    return cs.DF2(task, points=40, members=1, outcomes=form, encoder=SMALL, training=training)
+    return cs.DF2(task, points=40, folds=1, outcomes=form, encoder=SMALL, training=training)
 
 
 def cheap(task):

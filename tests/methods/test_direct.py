@@ -56,7 +56,7 @@ def test_a_quadratic_surface_is_recovered(demand, weighting):
     # y = 1 + x_0 + u: E (y - a)^2 = (1.5 + x_0 - a)^2 + 1 / 12, whatever x_1
     task = SeparableTask(lambda y, a: (y - a) ** 2, Box(0.0, 4.0, dim=1), convex=True)
     x, y = demand(600)
-    told = Training(epochs=25, batch_size=16, lr=1e-2, progress=False)
+    told = Training(epochs=25, batch_size=16, lr=1e-2, patience=25, smooth=5, progress=False)
     model = PlainNetwork(
         task, hidden=32, actions=16, weighting=weighting, ema=0.98, training=told
     ).fit(x, y)
@@ -75,7 +75,7 @@ def test_two_valleys_are_learned_where_the_cost_has_two(demand):
 
     task = Task(cost, Box(-1.0, 1.0, dim=1))
     x, y = demand(300)
-    told = Training(epochs=20, batch_size=16, progress=False)
+    told = Training(epochs=20, batch_size=16, patience=20, smooth=5, progress=False)
     model = PlainNetwork(task, hidden=32, ema=0.98, weighting=False, training=told).fit(x, y)
     ends = torch.tensor([[-1.0], [0.0], [1.0]])[None]
     left, middle, right = model.expected_cost(x[:50], ends).unbind(1)

@@ -146,7 +146,7 @@ def test_df2_learns_to_spend_the_purse_where_the_demand_is():
         task,
         points=40,
         actions=30,
-        members=1,
+        folds=1,
         ema=None,
         outcomes=Absolute(),
         choose_epoch=False,

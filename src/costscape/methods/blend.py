@@ -13,6 +13,7 @@ from typing import Any, Literal
 from torch import nn
 
 from costscape.data import Dataset
+from costscape.methods import store
 from costscape.methods.base import Method
 from costscape.methods.blended_fit import Candidate, fit_blend
 from costscape.methods.blending import Greedy, Selection
@@ -23,7 +24,7 @@ from costscape.methods.forest import RandomForest
 from costscape.methods.forms import name_of, suitable
 from costscape.methods.nearest import NearestNeighbours
 from costscape.methods.two_stage import TwoStage
-from costscape.models import Mixture, deep_by_shape
+from costscape.models import Mixture, Outcomes, deep_by_shape
 from costscape.solvers import Solver
 from costscape.tasks import Task
 from costscape.train import Training
@@ -124,17 +125,20 @@ class Blend(EnsembleMethod):
 
     def _facts(self) -> dict[str, Any]:
         lines = [vars(line) for line in self.held_out_]
-        return {**self._ensemble_facts(), "held_out": lines}
+        forms = [store.to_json(m.outcomes) for m in self.tried_ if isinstance(m, DF2)]
+        usual = {} if self.methods else {"forms": forms}
+        return {**self._ensemble_facts(), **usual, "held_out": lines}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         self.held_out_ = [Candidate(**line) for line in facts["held_out"]]
         self.weights_ = {line.name: line.weight for line in self.held_out_}
-        self.tried_ = self._candidates(Dataset(*self._blank(2)))
+        forms = [store.from_json(form) for form in facts.get("forms", [])]
+        self.tried_ = self._candidates(Dataset(*self._blank(2)), forms)
         return self._rebuilt_ensemble(facts)
 
-    def _candidates(self, pairs: Dataset) -> list[Method]:
+    def _candidates(self, pairs: Dataset, forms: Sequence[Outcomes] | None = None) -> list[Method]:
         return self.methods or default_candidates(
-            self.task, pairs, self.training, self.solver, self.seed
+            self.task, pairs, self.training, self.solver, self.seed, forms
         )
 
     def _on_one_device(self, candidates: Sequence[Method]) -> list[Method]:
@@ -153,18 +157,17 @@ def default_candidates(
     training: Training,
     solver: Solver | Literal["auto"],
     seed: int,
+    forms: Sequence[Outcomes] | None = None,
 ) -> list[Method]:
-    """DF2 with each form that suits the pairs, a mixture, a forest, neighbours."""
+    """DF2 with each form that suits the pairs or is given, a mixture, a forest, neighbours."""
     common: dict[str, Any] = {"solver": solver, "seed": seed}
     mixture: dict[str, Any] = {
         "encoder": deep_by_shape(tuple(pairs.x.shape[1:])),
         "training": replace(training, lr=training.lr or RATE),
     }
-    forms = [
-        DF2(task, outcomes=form, folds=1, training=training, **common) for form in suitable(pairs)
-    ]
+    forms = suitable(pairs) if forms is None else forms
     return [
-        *forms,
+        *(DF2(task, outcomes=f, folds=1, training=training, **common) for f in forms),
         TwoStage(task, Mixture(3), draws=DRAWS, **mixture, **common),
         RandomForest(task, **common),
         NearestNeighbours(task, **common),
