@@ -397,3 +397,56 @@ print(faults(), sum(faults() for _ in range(10)))
     said = subprocess.check_output([sys.executable, "-c", program], text=True)
     first, later = map(int, said.split())
     assert later < first
+
+
+# ---- shares, and fewer scenarios
+
+
+def test_a_union_by_shares_is_the_weighted_mean_of_its_parts():
+    parts = [
+        Scenarios(draw(4, 5, seed=1).softmax(-1), draw(1, 5, 3, seed=2)),
+        Scenarios(draw(4, 6, seed=3).softmax(-1), draw(4, 6, 3, seed=4)),
+    ]
+    task, a = Task(cost, BOX), draw(4, 6, 3)
+    one, other = (ExpectedCost(task, part)(a) for part in parts)
+    mixed = ExpectedCost(task, union(parts, [0.2, 0.8]))(a)
+    torch.testing.assert_close(mixed, 0.2 * one + 0.8 * other, rtol=1e-12, atol=1e-12)
+
+
+@given(
+    st.integers(1, 40), st.integers(2, 60), st.integers(1, 5), st.booleans(), st.integers(0, 1000)
+)
+@settings(max_examples=100, deadline=None)
+def test_thinned_scenarios_keep_each_weight_up_to_one_part(most, S, B, shared, seed):
+    rng = torch.Generator().manual_seed(seed)
+    w = torch.rand(B, S, generator=rng, dtype=torch.float64) ** 4
+    w[:, : S // 3] *= torch.rand(B, S // 3, generator=rng, dtype=torch.float64) > 0.5
+    w = w / w.sum(1, keepdim=True)
+    rows = 1 if shared else B
+    numbers = torch.arange(float(rows * S), dtype=torch.float64).reshape(rows, S, 1)
+    s = Scenarios(w, numbers, own=not shared)
+    thin = s.thinned(most)
+    if most >= S:
+        assert thin is s
+        return
+    assert thin.weights.shape == (B, most)
+    assert torch.equal(thin.weights, torch.full_like(thin.weights, 1 / most))
+    assert not thin.shared
+    for b in range(B):
+        taken = thin.values[b, :, 0] - (0 if shared else b * S)
+        count = torch.bincount(taken.long(), minlength=S)
+        assert ((count / most - w[b]).abs() < 1 / most + 1e-9).all()
+        assert (count[w[b] == 0] == 0).all()
+
+
+def test_thinning_equal_weights_to_a_divisor_takes_every_kth():
+    s = Scenarios(torch.full((2, 12), 1 / 12), torch.arange(12.0).expand(2, 12)[..., None])
+    assert s.thinned(4).values[0, :, 0].tolist() == [1.0, 4.0, 7.0, 10.0]
+
+
+def test_an_expected_cost_stays_near_when_thinned():
+    s = Scenarios(draw(3, 4000, seed=1).softmax(-1), draw(3, 4000, 3, seed=2))
+    task, a = SeparableTask(terms, BOX), draw(3, 5, 3)
+    whole = ExpectedCost(task, s)(a)
+    off = (ExpectedCost(task, s.thinned(1000))(a) - whole).abs() / whole.abs()
+    assert float(off.max()) < 0.1
