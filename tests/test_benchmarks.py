@@ -157,6 +157,30 @@ def test_the_questions_for_a_gpu_run_small_on_a_cpu(script):
     assert len(found) == 12
 
 
+def test_a_first_try_is_timed_on_the_two_problems_as_written(script):
+    import torch
+
+    first = script("bench_first_try")
+    task, x, y = first.week()
+    assert (x.shape, y.shape) == ((500, 5), (500, 7))
+    assert 0 < y.min() < y.max() < 3  # the best orders are inside the box
+    days = torch.ones(7)
+    assert float(task.cost(2 * days, days)) == 7 * (20 + 1)
+    assert float(task.cost(days, 2 * days)) == 7 * (5 + 1)
+    task, x, y = first.budget()
+    assert (x.shape, y.shape) == ((2000, 3), (2000, 4))
+    assert 0 < y.min() < y.sum(1).median() < 10
+    products = torch.ones(4)
+    assert float(task.cost(2 * products, products)) == 4 * 8 + 0.5 * 16
+    assert float(task.cost(products, 2 * products)) == 4 * 2 + 0.5 * 16
+    apart = torch.tensor([1.0, -1.0, 0.0, 0.0])  # the sums agree
+    assert float(task.cost(products, products + apart)) == 8 + 2
+    found = first.results({"week": lambda: first.week(rows=40)}, epochs=1)
+    assert [r.goal for r in found] == ["<= 10 s", "<= 90 s"]
+    assert [r.name for r in found] == [f"first try, week: {m}.fit" for m in ("DF2.quick", "DF2")]
+    assert 0 < found[0].value < found[1].value < 60
+
+
 def test_the_operations_of_a_step_are_those_of_its_parts(script):
     gpu, roofline = script("bench_gpu"), script("bench_roofline")
     size = gpu.Size()
