@@ -37,7 +37,7 @@ def task(dtype=torch.float64):
 
 def training(folder=None, **changes):
     path = None if folder is None else folder / f"checkpoint-{distributed.rank()}"
-    given = {"epochs": 5, "batch_size": 13, "smooth": 2, "lr": 5e-3, **changes}
+    given = {"epochs": 5, "batch_size": 13, "smooth": 2, "patience": 5, "lr": 5e-3, **changes}
     return cs.Training(checkpoint=path, progress=False, device="cpu", **given)
 
 
@@ -123,7 +123,7 @@ CASES = {
     "plain": lambda folder: fit(
         cs.PlainNetwork(task(), encoder=partial(MLP, 3, 16), training=training())
     ),
-    "dying": lambda folder: df2(encoder=partial(Dies, 31), how=training(folder)),
+    "dying": lambda folder: df2(encoder=partial(Dies, 10), how=training(folder)),
     "living": lambda folder: df2(encoder=partial(Dies, 10**6), how=training(folder)),
     "row-draws": row_draws,
     "unequal-rows": unequal_rows,

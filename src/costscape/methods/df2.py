@@ -243,6 +243,8 @@ class DF2(EnsembleMethod):
         device = first.training.where()
         if device.type != "cuda" or any(m.folds > 1 or not m.training.record for m in ours):
             return False
+        if len({replace(m.training, checkpoint=None) for m in ours}) > 1:
+            return False  # one batch has one rate and one number of epochs
         pairs = pairs.to(device, pairs.x.dtype)
         fits = []
         for i, (method, fold) in enumerate(zip(ours, folds, strict=True)):
