@@ -1,106 +1,158 @@
-"""Goals are judged by paired differences to the best opponent."""
+"""The two tables of decision quality, from rows written by hand."""
 
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import t, ttest_rel
 
+from costscape.block_bootstrap import difference_over_seeds
 from costscape.experiments.execute import blank
 from costscape.experiments.rows import Rows
 from costscape.experiments.runs import Run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import quality
+from quality import CROSSFITTED, ITEMS, SINGLE
 
 
-def test_the_interval_is_that_of_students_t():
-    d = np.array([0.3, -0.1, 0.5, 0.2])
-    mean, low, high = quality.interval(d)
-    peer = ttest_1samp(d, 0).confidence_interval(0.95)
-    assert (mean, low, high) == pytest.approx((d.mean(), peer.low, peer.high))
-    assert quality.interval([0.3]) == (0.3, None, None)
+def write(folder, problem, method, seed, regrets, gaps=None, by_row=True, block=1, **changes):
+    """A row of a store with regrets of each test row, or their mean only."""
+    run = Run(problem, method, seed, changes)
+    regrets = np.atleast_1d(np.asarray(regrets, dtype=np.float32))
+    means = {"regret": float(regrets.mean()), "cost": float(regrets.mean())}
+    means["gap"] = None if gaps is None else float(np.mean(gaps))
+    times = {"fit_seconds": 1.0, "decide_seconds": 1.0, "rows": len(regrets)}
+    stored = {"recipe": run.name, "test_rows": problem, "block": block} if by_row else {}
+    arrays = {"regrets": regrets} if by_row else None
+    Rows(folder).write(run, {**blank(run), **means, **times, **stored}, arrays)
 
 
-def test_of_two_opponents_the_better_on_the_seeds_of_both_is_the_best():
-    found = {
-        "df2": {0: 1.0, 1: 1.0, 2: 1.0},
-        "many": {0: 6.0332, 1: 9.0, 2: 9.0},
-        "one": {0: 6.0330},  # the same on the seed that both have
-    }
-    assert quality.best_opponent(found, "df2") == "many"
-    found["one"] = {0: 6.0}
-    assert quality.best_opponent(found, "df2") == "one"
-    found["one"], found["other"] = {0: 6.1}, {1: 9.1, 2: 8.0}
-    assert quality.best_opponent(found, "df2") == "other"
+def line(folder, problem, ours):
+    found = quality.lines(quality.read((folder,)), ours)
+    return next(each for each in found if each.problem == problem)
 
 
-def test_the_best_opponent_has_the_least_mean_over_seeds_in_common_were_it_one():
-    found = {
-        "df2": {0: 1.0, 1: 1.0, 2: 1.0},
-        "df2-paper": {0: 0.1, 1: 0.1, 2: 0.1},  # ours
-        "lucky": {0: 0.2},
-        "good": {0: 2.0, 1: 2.0, 7: 0.0},  # a seed that is not ours does not count
-        "bad": {0: 3.0, 1: 3.0, 2: 3.0},
-    }
-    assert quality.best_opponent(found, "df2") == "lucky"
-    found.pop("lucky")
-    assert quality.best_opponent(found, "df2") == "good"
-    line = quality.against_best(found, "p", "under it", lambda mine, theirs, high: high < 0)
-    assert line.met
-    assert line.opponent.startswith("good: 2 (n=2)")
-    assert line.difference.startswith("-1 ")
+def texts(folder, problem, ours):
+    return line(folder, problem, ours).texts()
 
 
-def test_items_are_the_pairs_of_the_goal_about_items():
-    found = {
-        f"inventory-item{i}": {"df2": {0: i - 0.5, 1: i - 0.7}, "other": {0: float(i)}}
-        for i in (1, 2, 3)
-    }
-    line = quality.over_items(found, "items", "under it")
-    assert line.met
-    assert line.difference.startswith("-0.6 ")
-    found["inventory-item2"]["df2"] = {0: 9.0}
-    assert not quality.over_items(found, "items", "under it").met
+def test_single_and_cross_fitted_methods_are_never_mixed(tmp_path):
+    for seed in (0, 1):
+        write(tmp_path, "wind", "df2-quick", seed, 60.0 + seed)
+        write(tmp_path, "wind", "df2-paper", seed, 61.0)
+        write(tmp_path, "wind", "egl", seed, 65.0)
+        write(tmp_path, "wind", "df2", seed, 58.0)
+        write(tmp_path, "wind", "df2", seed, 1.0, folds=1)  # a single fit, and not a default
+        write(tmp_path, "wind", "blend", seed, 57.0)
+        write(tmp_path, "wind", "egl+crossfit", seed, 63.0)
+    single, crossfitted = (texts(tmp_path, "wind", ours) for ours in (SINGLE, CROSSFITTED))
+    assert single["df2-quick"] == "60.50 (n=2)"
+    assert single["df2-paper"] == "61.00 (n=2)"
+    assert single["best opponent"] == "65.00 (n=2) egl"
+    assert single["difference [95 %]"]== "-4.5 [-10.9, +1.9]"
+    assert crossfitted["df2"] == "58.00 (n=2)"
+    assert crossfitted["blend"] == "57.00 (n=2)"  # ours, and no opponent
+    assert crossfitted["best opponent"] == "63.00 (n=2) egl+crossfit"
+    assert crossfitted["difference [95 %]"].startswith("-5.00 ")
+    assert crossfitted[""] == "better"
 
 
-def test_a_goal_without_rows_is_not_measured():
-    assert quality.at_most({}, "wind", 59.5, "df2").met is None
-    assert quality.at_most({"df2": {0: 59.0, 1: 60.1}}, "wind", 59.5, "df2").met is False
+def test_without_costs_of_each_row_the_interval_is_students_over_seeds(tmp_path):
+    ours, theirs = [60.1, 59.0, 61.2], [62.0, 61.5, 60.9]
+    for seed, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        write(tmp_path, "wind", "df2", seed, a, by_row=False)
+        write(tmp_path, "wind", "egl+crossfit", seed, b, by_row=False)
+    found = line(tmp_path, "wind", CROSSFITTED).first.difference
+    peer = ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((peer.low, peer.high), rel=1e-5)
+    shown = texts(tmp_path, "wind", CROSSFITTED)
+    assert (shown["interval over"], shown[""]) == ("seeds", "tie")
 
 
-def write(folder, problem, method, seed, regret, gap=None, **changes):
-    row = {
-        **blank(Run(problem, method, seed, changes)),
-        "regret": regret,
-        "cost": regret,
-        "gap": gap,
-        "rows": 9,
-        "standard_error": 0.1,
-        "fit_seconds": 1.0,
-        "decide_seconds": 1.0,
-    }
-    Rows(folder).write(Run(problem, method, seed, changes), row)
+def test_with_costs_of_each_row_the_interval_is_over_blocks_and_seeds(tmp_path):
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(10, 1, (3, 40)), rng.normal(10.2, 1, (3, 40))
+    for seed in range(3):
+        write(tmp_path, "wind", "df2-quick", seed, ours[seed], block=4)
+        write(tmp_path, "wind", "egl", seed, theirs[seed], block=4)
+    found = line(tmp_path, "wind", SINGLE).first.difference
+    peer = difference_over_seeds(ours - theirs, 4, shared_rows=True)
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        (peer.mean, peer.low, peer.high), rel=1e-4
+    )
+    assert texts(tmp_path, "wind", SINGLE)["interval over"] == "rows and seeds"
 
 
-def test_averaged_opponents_are_paired_by_seed_and_items_by_item(tmp_path):
-    ours, turns = tmp_path / "ours", tmp_path / "turns"
-    for i in (1, 2, 3):
-        write(ours, f"inventory-item{i}", "df2", 0, 10.0 + i)
-        write(turns, f"inventory-item{i}", "egl", 0, 11.0 + i + 0.01 * i, members=5)
-        write(ours, "wind", "df2", i, 60.0 + i)
-        write(ours, "wind", "df2", i, 1.0, members=1)  # not the default
-        write(turns, "wind", "egl", i, 60.0 + i + (-1) ** i, members=5)
-        write(ours, "synthetic-convex", "df2", i, 5.0, gap=0.02)
-        write(turns, "synthetic-convex", "egl", i, 6.0 + 0.1 * i, gap=0.01 + 1e-4 * i, members=5)
-    write(turns, "wind", "egl", 9, 0.0, members=5)  # a seed that DF2 does not have
-    write(turns, "inventory", "egl", 1, 5.0, members=5)  # nothing to be held against
-    told = [line.split() for line in quality.averaged((ours,), turns).splitlines()[1:]]
-    assert [(line[0], line[-1]) for line in told] == [
-        ("inventory,", "better"),
-        ("synthetic-convex,", "worse"),  # in its gap, which is known there
-        ("wind", "tie"),
-    ]
-    wind = told[-1]
-    assert wind[1:4] == ["3", "62", "61.67"]
+def test_where_seeds_agree_the_interval_is_that_of_the_rows(tmp_path):
+    d = np.array([0.5, -0.2, 0.4, 0.9, -0.6, 0.8, 0.1, 0.3, -0.1, 0.7])
+    for seed in (0, 1):
+        write(tmp_path, "wind", "df2", seed, 5 + d)
+        write(tmp_path, "wind", "egl+crossfit", seed, np.full(10, 5.0))
+    found = line(tmp_path, "wind", CROSSFITTED).first.difference
+    half = t.ppf(0.975, 9) * d.std() / 10**0.5  # independent rows, blocks of 1
+    assert found.high - found.mean == pytest.approx(half, rel=1e-4)
+
+
+def test_synthetic_problems_are_judged_by_their_gap(tmp_path):
+    for seed in (0, 1):
+        write(tmp_path, "synthetic-convex", "df2", seed, 9.0, gaps=0.02, by_row=False)
+        write(tmp_path, "synthetic-convex", "egl+crossfit", seed, 5.0, gaps=0.03, by_row=False)
+    shown = texts(tmp_path, "synthetic-convex", CROSSFITTED)
+    assert shown["df2"] == "0.02000 (n=2)"
+    assert shown["difference [95 %]"].startswith("-0.0100 ")
+
+
+def test_ten_items_are_one_problem_and_its_pairs(tmp_path):
+    rng = np.random.default_rng(1)
+    ours, theirs = rng.normal(10, 1, (3, 30)), rng.normal(11, 1, (3, 30))
+    for i in range(3):
+        problem = f"inventory-item{i + 8}"
+        write(tmp_path, problem, "df2", 0, ours[i], block=3)
+        write(tmp_path, problem, "egl+crossfit", 0, theirs[i], block=3)
+        write(tmp_path, problem, "df2", 1, 99.0, by_row=False)  # only seed 0 counts
+    found = line(tmp_path, ITEMS, CROSSFITTED)
+    assert found.first.score.n == 3
+    assert found.first.score.mean == pytest.approx(ours.mean(), rel=1e-5)
+    peer = difference_over_seeds(ours - theirs, 3, shared_rows=True)  # on the same dates
+    d = found.first.difference
+    assert (d.low, d.high) == pytest.approx((peer.low, peer.high), rel=1e-4)
+    # another test set of one method cannot be paired row by row
+    rows = quality.read((tmp_path,))
+    plain = [row for row in rows if row["problem"] != ITEMS and row["seed"] == 0]
+    plain[0]["test_rows"] = "others"
+    assert quality.as_pair(plain[0], plain)["test_rows"] is None
+    assert quality.as_pair(plain[-1], plain)["test_rows"] == "dates"
+
+
+def test_an_opponent_with_one_seed_is_named_where_it_is_lower(tmp_path):
+    for seed in (0, 1):
+        write(tmp_path, "wind", "df2-quick", seed, 60.0)
+        write(tmp_path, "wind", "egl", seed, 65.0)
+    write(tmp_path, "wind", "cme", 0, 59.0)
+    write(tmp_path, "wind", "lancer", 0, 66.0)
+    shown = texts(tmp_path, "wind", SINGLE)
+    assert shown["best opponent"] == "65.00 (n=2) egl"
+    assert shown["lower with one seed"] == "cme"
+    assert "lower with one seed" in quality.tables((tmp_path,))["Single fits"]
+    assert "lower with one seed" not in quality.tables((tmp_path,))["Cross-fitted"]
+
+
+def test_what_is_missing_was_not_run(tmp_path):
+    write(tmp_path, "wind", "egl", 0, 65.0)
+    shown = texts(tmp_path, "wind", SINGLE)
+    assert shown["df2-quick"] == shown["df2-paper"] == "not run"
+    assert shown["best opponent"] == "65.00 (n=1) egl"
+    assert shown["difference [95 %]"] == shown[""] == ""
+    both = quality.tables((tmp_path, tmp_path / "no folder"))
+    assert list(both) == ["Single fits", "Cross-fitted"]
+    for text in both.values():
+        assert len(text.splitlines()) == 1 + len(quality.PROBLEMS)
+    write(tmp_path, "wind", "df2-quick", 0, 60.0)
+    assert texts(tmp_path, "wind", SINGLE)[""] == "one common seed, no interval"
+
+
+def test_the_tables_of_the_stored_rows_can_be_made():
+    for text in quality.tables().values():
+        assert [line.split("  ")[0] for line in text.splitlines()[1:]] == list(quality.PROBLEMS)

@@ -54,6 +54,14 @@ def test_the_verdict_is_a_tie_just_when_the_interval_holds_nought(pairs):
     assert found.verdict == ("tie" if holds else "better" if found.high < 0 else "worse")
 
 
+def test_a_blend_is_no_opponent(run):
+    rows = [run(method="df2", seed=i, regret=3.0) for i in (0, 1)]
+    rows += [run(method="blend", seed=i, regret=1.0) for i in (0, 1)]
+    rows += [run(method="cme+crossfit", seed=i, regret=2.0) for i in (0, 1)]
+    assert cell_of(rows, "df2").difference.opponent == "cme+crossfit"
+    assert cell_of(rows, "blend").difference.mean == -1.0
+
+
 def test_only_common_seeds_are_paired(run):
     rows = [run(method="df2", seed=i, regret=r) for i, r in ((0, 9.0), (1, 1.0), (2, 2.0))]
     rows += [run(method="cme", seed=i, regret=r) for i, r in ((1, 3.0), (2, 5.0), (7, 0.0))]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from costscape.report.digits import number
 from costscape.report.rows import Row
-from costscape.report.summary import Cell, summarise
+from costscape.report.summary import OURS, Cell, summarise
 from costscape.report.tables import text_table
 
 NOT_RUN = "-"
@@ -48,6 +48,6 @@ def _cell(cell: Cell | None, least: float) -> str:
 
 
 def _place(name: str) -> tuple[bool, str, int, str]:
-    """DF2 first; the others by name, with 10 after 3."""
+    """DF2 and blends first; the others by name, with 10 after 3."""
     stem, count, rest = re.fullmatch(r"(\D*)(\d*)(.*)", name).groups()  # type: ignore[union-attr]
-    return not name.startswith("df2"), stem, int(count or 0), rest
+    return not name.startswith(OURS), stem, int(count or 0), rest

@@ -113,7 +113,7 @@ def _captions(
         rows_too = ROWS_AND_SEEDS in kinds
         found.append(
             f"Difference: the {measure} less that of {best.label}, the best opponent (lowest mean "
-            f"{measure} of the methods not named df2, on common seeds), paired by seed"
+            f"{measure} of the methods not named df2 or blend, on common seeds), paired by seed"
             f"{' and test row' if rows_too else ''}, with its 95 % "
             f"{'interval over blocks of test rows and seeds' if rows_too else 'Student interval'};"
             f" a tie is an interval that holds 0."

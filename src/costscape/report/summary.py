@@ -2,8 +2,8 @@
 
 The measure m of a problem is the gap where every successful run has one, else the regret, else
 the cost. The best opponent of a problem has the lowest mean m of all methods whose names do not
-start with df2, on the seeds it shares with each (``rivals``); a method with a single seed counts
-only if no other has more. ``differences`` compares each method with it; a difference whose
+start with df2 or blend, on the seeds it shares with each (``rivals``); a method with a single seed
+counts only if no other has more. ``differences`` compares each method with it; a difference whose
 interval holds 0 is a tie. Quick runs have smaller data, so they are a problem of their own.
 """
 
@@ -19,7 +19,7 @@ from costscape.report.rivals import best_of
 from costscape.report.row_facts import MEASURES, counted, failure, place, title, title_of
 from costscape.report.rows import Row, label
 
-OURS = "df2"
+OURS = ("df2", "blend")  # how names of methods of ours start; a blend has DF2 in it
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Cell:
 
 
 def summarise(rows: Sequence[Row]) -> list[Cell]:
-    """Problems in a fixed order; in each, names of df2 first, then by the mean of the measure."""
+    """Problems in a fixed order; in each, df2 and blend first, then by the mean of the measure."""
     problems: dict[str, dict[str, list[Row]]] = {}
     for (problem, name), runs in grouped(rows).items():
         problems.setdefault(problem, {})[name] = runs
