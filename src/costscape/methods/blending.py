@@ -197,7 +197,7 @@ def clearly_behind(costs: Float[Tensor, "K n"], errors: float) -> list[int]:
     behind = []
     for c in range(len(costs)):
         more = (costs[c] - costs[best]).double().cpu().numpy()
-        if more.mean() > errors * standard_error(more, block_length(len(more))) > 0:
+        if more.mean() > errors * standard_error(more, block_length(len(more))):
             behind.append(c)
     return behind
 
