@@ -1,43 +1,105 @@
-"""Put the tables of the kept rows into the README and the docs, between their marks.
+"""Write the tables of the stored rows into the README and the docs, between their marks.
+
+    README.md                  at most 12 methods, a column for each problem
+    docs/results.md            every method on every problem, and what was not run
+    docs/decision-quality.md   DF2 beside the best opponent (quality.py)
+
+Single fits and cross-fitted ones are in separate parts everywhere.
 
 python benchmarks/write_tables.py
 """
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
 import quality
-import tune
+from quality import CROSSFITTED, ITEM, ITEMS, PROBLEMS, SINGLE, TITLES
 
 from costscape.experiments import paper
-from costscape.report import markdown, overview, read_rows
+from costscape.report import markdown, summarise
+from costscape.report.digits import number
 from costscape.report.rows import label
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "results"
-DRAWS = 100  # of a forecast, unless said otherwise
+DRAWS = 100  # of a forecast, where a run does not change them
 SHORTER = {"epochs", "rounds"}
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+BEST = "best opponent"
+FRONT = {  # the methods of the README's table, by label
+    SINGLE: (
+        *("df2-quick", "df2-paper", BEST, "two-stage-gmm3 draws=1000", "two-stage-pe"),
+        *("wsaa-forest", "wsaa-knn", "constant"),
+    ),
+    CROSSFITTED: ("df2", "blend", BEST, "two-stage-gmm3+crossfit draws=1000"),
+}
+MARKS = {"better": "**{}**", "worse": "*{}*"}
+NOT_RUN = "-"
+CAPTION = (
+    "Gap on the synthetic problems, regret elsewhere: means over seeds, n= where a method has "
+    "fewer seeds than others. **Bold**: the 95 % interval of the difference to the best opponent "
+    "of the same part is below 0; *italic*: above 0. -: not run. For items 1-10 of a store, items "
+    "take the place of seeds."
+)
 
 
 def texts():
-    """What stands between the marks of each file."""
-    rows = read_rows(RESULTS)
-    return {
-        ROOT / "README.md": f"\n```text\n{overview(rows)}\n```\n\n",
-        ROOT / "docs" / "results.md": f"\n{markdown(rows)}\n{gaps(rows)}\n",
-        ROOT / "docs" / "decision-quality.md": "\n".join(
-            [
-                *("", "## Goals", "", *_block(quality.table())),
-                *("## Opponents averaged likewise", "", *_block(quality.averaged())),
-                *("## What was tried", "", *_block(tune.table())),
-            ]
-        ),
-    }
+    """The text between the marks of each file that has them."""
+    rows = quality.read()
+    made = {"README.md": front, "docs/results.md": full, "docs/decision-quality.md": short}
+    return {ROOT / name: make(rows) for name, make in made.items() if BEGIN in _read(ROOT / name)}
+
+
+def front(rows):
+    """The README's table: part, method, and a column for each problem."""
+    header = ["fit", "method", *PROBLEMS]
+    lines = [header, ["---", "---", *["---:"] * len(PROBLEMS)]]
+    for ours, names in FRONT.items():
+        cells = {(cell.problem, cell.label): cell for cell in _cells(rows, ours)}
+        best = {cell.problem: cell for cell in cells.values() if cell.is_best_opponent}
+        for name in names:
+            found = [best.get(p) if name == BEST else cells.get((p, name)) for p in PROBLEMS]
+            shown = [_cell(cell, name == BEST) for cell in found]
+            lines.append([TITLES[ours].removesuffix(" fits").lower(), name, *shown])
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"\n{table}\n\n{CAPTION}\n\n"
+
+
+def _cells(rows, ours):
+    return summarise(quality.of_table(rows, ours))
+
+
+def _cell(cell, named):
+    if cell is None or cell.score is None:
+        return NOT_RUN if cell is None else "refused" if cell.refused else "failed"
+    mean = number(cell.score.mean, 3)
+    if cell.is_ours and cell.difference is not None:
+        mean = MARKS.get(cell.difference.verdict, "{}").format(mean)
+    fewer = f" n={cell.score.n}" if cell.score.n < cell.most else ""
+    return f"{mean}{fewer}{f' {cell.label}' if named else ''}"
+
+
+def full(rows):
+    """All methods on all problems, the items of a store as one problem."""
+    parts = [f"In the tables of {ITEMS}, the items of a store take the place of seeds."]
+    for ours, title in TITLES.items():
+        kept = [row for row in quality.of_table(rows, ours) if not row["problem"].startswith(ITEM)]
+        kept += [row for row in quality.of_table(rows, ours) if row["problem"] == ITEMS]
+        tables = re.sub(r"^##", "###", markdown(kept), flags=re.MULTILINE) if kept else "Not run."
+        parts += [f"## {title}", tables.rstrip()]
+    return "\n" + "\n\n".join([*parts, gaps(rows)]) + "\n"
+
+
+def short(rows):
+    """The tables of quality.py."""
+    parts = [(title, quality.table(rows, ours)) for ours, title in TITLES.items()]
+    return (
+        "\n" + "\n".join(f"### {title}\n\n```text\n{text}\n```\n" for title, text in parts) + "\n"
+    )
 
 
 def gaps(rows):
-    """What the paper's tables ask for and has no row, or a shorter one only, or fewer seeds."""
+    """Runs of the paper's tables without a row, with a shorter one only, or with fewer seeds."""
     there = {(row["problem"], label(row["method"], row["changes"]), row["seed"]) for row in rows}
     asked = defaultdict(set)
     for run in [*paper.synthetic(), *paper.table(), *paper.ablations()]:
@@ -58,7 +120,7 @@ def gaps(rows):
             missing[problem].append(name)
         elif have < len(seeds):
             few[problem].append(f"{name} {have} of {len(seeds)}")
-    lines = ["## What is not there", ""]
+    lines = ["## What was not run", ""]
     titles = (
         "Not run",
         "Run for fewer epochs or rounds, or with fewer draws too, one seed",
@@ -74,15 +136,15 @@ def gaps(rows):
 
 
 def _wholes(changes):
-    """Those of the runs that a shorter one stands for."""
+    """The changes of the runs that a shorter one stands in for."""
     kept = {name: value for name, value in changes.items() if name not in SHORTER}
     yield kept
     if kept.get("draws", DRAWS) < DRAWS:
         yield {name: value for name, value in kept.items() if name != "draws"}
 
 
-def _block(text):
-    return ["```text", *(line.rstrip() for line in text.splitlines()), "```", ""]
+def _read(path):
+    return path.read_text() if path.exists() else ""
 
 
 def between(path):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from costscape.experiments.execute import blank
+from costscape.experiments.runs import Run
 from costscape.report import read_rows
 from costscape.report.differences import by_test_row
 
@@ -23,20 +25,83 @@ def script(name):
 
 def test_the_tables_in_the_documents_are_made_from_the_kept_rows():
     numbers = script("write_tables")
-    for path, text in numbers.texts().items():
+    texts = numbers.texts()
+    assert {ROOT / "README.md", ROOT / "docs" / "results.md"} <= texts.keys()
+    marked = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    assert texts.keys() == {path for path in marked if numbers.BEGIN in path.read_text()}
+    for path, text in texts.items():
         assert numbers.between(path) == text, f"{path.name}: run python benchmarks/write_tables.py"
 
 
+def made(problem, method, seed, regret, **changes):
+    """A row as read from a store."""
+    run = Run(problem, method, seed, changes)
+    means = {"regret": regret, "cost": regret, "fit_seconds": 1.0, "decide_seconds": 1.0}
+    return {**blank(run), **means, "costs_file": None, "quick": False}
+
+
+def test_the_table_of_the_readme_is_short_and_marks_clear_differences():
+    numbers = script("write_tables")
+    rows = []
+    for seed in (0, 1, 2):
+        wobble = 0.01 * seed
+        rows += [
+            made("wind", "df2-quick", seed, 60.0 + wobble),
+            made("wind", "df2-paper", seed, 65.0 + wobble),
+            made("wind", "egl", seed, 64.0),
+            made("wind", "df2", seed, 58.0 + 9 * wobble),
+            made("wind", "two-stage-gmm3+crossfit", seed, 58.1, draws=1000),
+        ]
+    rows += [made("wind", "wsaa-knn", 0, 70.0), made("vaccine", "constant", 0, 1234.5)]
+    header, rule, *lines = numbers.front(rows).strip().split("\n\n")[0].splitlines()
+    assert len(lines) <= 12
+    assert set(rule) <= set("|-: ")
+    columns = [text.strip() for text in header.split("|")[1:-1]]
+    assert columns == ["fit", "method", *numbers.PROBLEMS]
+    cells = {}
+    for line in lines:
+        fit, method, *texts = (text.strip() for text in line.split("|")[1:-1])
+        cells[fit, method] = dict(zip(columns[2:], texts, strict=True))
+    wind = {key: found["wind"] for key, found in cells.items()}
+    assert wind["single", "df2-quick"] == "**60.0**"
+    assert wind["single", "df2-paper"] == "*65.0*"
+    assert wind["single", "best opponent"] == "64.0 egl"
+    assert wind["single", "wsaa-knn"] == "70.0 n=1"
+    assert wind["cross-fitted", "df2"] == "58.1"  # a tie
+    assert wind["cross-fitted", "best opponent"] == "58.1 two-stage-gmm3+crossfit draws=1000"
+    assert wind["cross-fitted", "blend"] == "-"
+    assert cells["single", "constant"]["vaccine"] == "1,234"  # to the even digit
+    assert cells["single", "constant"]["wind"] == "-"
+
+
+def test_the_page_of_results_has_both_parts_and_says_what_was_not_run():
+    numbers = script("write_tables")
+    rows = [made("wind", "egl", 0, 64.0), made("wind", "df2", 0, 58.0)]
+    rows.append(made("wind", "two-stage-gmm1", 0, 70.0, draws=1000, epochs=10))
+    single, rest = numbers.full(rows).split("## Cross-fitted")
+    crossfitted, missing = rest.split("## What was not run")
+    assert "| egl | 64.00 |" in single
+    assert "df2" not in [line.split(" | ")[0].strip("| ") for line in single.splitlines()]
+    assert "| df2 | 58.00 |" in crossfitted
+    assert "egl" not in crossfitted
+    asked, shorter, fewer = missing.split(":\n\n")[1:]
+    assert "lancer" in next(line for line in asked.splitlines() if line.startswith("- wind: "))
+    assert "- wind: two-stage-gmm1 draws=1000 epochs=10." in shorter
+    assert "df2 1 of 10" in fewer
+    assert "egl 1 of 10" in fewer
+
+
 def test_rows_are_small_and_whole():
-    for path in (ROOT / "results").glob("*.json"):
-        assert path.stat().st_size < 8192
-    rows = read_rows(ROOT / "results")
-    assert not [row for row in rows if row["error"] or row["quick"]]
+    for folder in (ROOT / "results", ROOT / "results" / "quality"):
+        assert all(path.stat().st_size < 8192 for path in folder.glob("*.json"))
+        rows = read_rows(folder)
+        assert not [row for row in rows if row["error"] or row["quick"]]
     assert not list((ROOT / "results").rglob("*.failed.json"))
 
 
 def test_costs_of_each_test_row_belong_to_their_row():
-    for row in read_rows(ROOT / "results"):
+    folders = (ROOT / "results", ROOT / "results" / "quality")
+    for row in (row for folder in folders for row in read_rows(folder)):
         if row["costs_file"] is not None:
             costs = by_test_row(row, "cost")
             assert costs is not None, row["costs_file"]
