@@ -91,6 +91,16 @@ def test_what_happens_inside_a_job_advances_the_one_bar(steps):
     ]
 
 
+def test_a_job_may_span_several(steps):
+    with one_bar("all", 12, shown=True) as job:
+        with job(0, 3), progress("first", 2, shown=True) as show:
+            show(1, "")
+        with job(3, 9), progress("others", 3, shown=True) as show:
+            show(2, "loss 1")
+    ((_, _, told),) = steps
+    assert told == [(1.5, "first"), (3, ""), (9.0, "others loss 1"), (12, "")]
+
+
 def test_jobs_inside_a_job_share_its_part(steps):
     with (
         one_bar("outer", 2, shown=True) as outer,

@@ -23,7 +23,7 @@ def progress(title: str, total: int, shown: bool) -> Iterator[Show]:
     """
     around = _AROUND.get()
     if around is not None:
-        yield lambda done, note: around(done / total, f"{title} {note}")
+        yield lambda done, note: around(done / total, f"{title} {note}".strip())
     elif not shown or not is_first():
         yield lambda done, note: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:
@@ -36,21 +36,22 @@ def progress(title: str, total: int, shown: bool) -> Iterator[Show]:
 @contextmanager
 def one_bar(
     title: str, jobs: int, shown: bool
-) -> Iterator[Callable[[int], AbstractContextManager[None]]]:
+) -> Iterator[Callable[..., AbstractContextManager[None]]]:
     """One bar for several jobs: ``with job(i): ...`` is around the i-th, from 0.
 
-    Every ``progress`` inside a job advances the bar by its part of that job.
+    Every ``progress`` inside a job advances the bar by its part of that job. ``job(i, span)`` is
+    around several jobs at once, i to i + span - 1.
     """
     with progress(title, jobs, shown) as show:
 
         @contextmanager
-        def job(i: int) -> Iterator[None]:
-            token = _AROUND.set(lambda part, note: show(i + min(part, 1.0), note))
+        def job(i: int, span: int = 1) -> Iterator[None]:
+            token = _AROUND.set(lambda part, note: show(i + span * min(part, 1.0), note))
             try:
                 yield
             finally:
                 _AROUND.reset(token)
-            show(i + 1, "")
+            show(i + span, "")
 
         yield job
 

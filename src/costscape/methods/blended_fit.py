@@ -17,8 +17,9 @@ from costscape.methods.blending import (
     held_out,
     some_rows,
 )
-from costscape.methods.ensemble import Job, fit_jobs, take
+from costscape.methods.ensemble import Job, any_progress, fit_jobs, take
 from costscape.methods.folds import Fold, check_folds, time_folds
+from costscape.progress import one_bar
 from costscape.solvers import Solver
 
 BEHIND = 3.0  # block standard errors above the best after which a candidate is left out
@@ -66,17 +67,21 @@ def fit_blend(
     cut = time_folds(len(pairs), folds)
     everyone = list(range(len(candidates)))
 
-    def fit(who: Sequence[int], which: Sequence[int], title: str) -> dict[tuple[int, int], Method]:
+    def fit(who: Sequence[int], which: Sequence[int]) -> dict[tuple[int, int], Method]:
         jobs = [Job(c, k) for c in who for k in which]
-        done = fit_jobs(dict(enumerate(candidates)), jobs, pairs, cut, workers, title)
+        done = fit_jobs(dict(enumerate(candidates)), jobs, pairs, cut, workers, "")
         return {(job.candidate, job.fold): m for job, m in zip(jobs, done, strict=True)}
 
-    fits = fit(everyone, [0], f"{owner}, first fold")
-    first = _table(fits, everyone, 0, pairs, cut, solver, seed)
-    one = torch.eye(len(candidates), dtype=torch.float64)
-    costs = torch.stack([first.costs(w.to(first.observed)) for w in one])
-    left = [c for c in everyone if c not in clearly_behind(costs, BEHIND)]
-    fits |= fit(left, range(1, folds), f"{owner}, other folds")
+    several, shown = len(candidates), any_progress(candidates)
+    with one_bar(owner, several * folds, shown) as bar:
+        with bar(0, several):
+            fits = fit(everyone, [0])
+        first = _table(fits, everyone, 0, pairs, cut, solver, seed)
+        one = torch.eye(several, dtype=torch.float64)
+        costs = torch.stack([first.costs(w.to(first.observed)) for w in one])
+        left = [c for c in everyone if c not in clearly_behind(costs, BEHIND)]
+        with bar(several, several * (folds - 1)):
+            fits |= fit(left, range(1, folds))
     parts = [first.of(left)]
     parts += [_table(fits, left, k, pairs, cut, solver, seed) for k in range(1, folds)]
     w = selection.weights(parts) if len(left) > 1 else one[0, :1]

@@ -107,7 +107,7 @@ def fit_jobs(
     """
     methods = [prepared(candidates[job.candidate], job) for job in jobs]
     parts = [_parts(pairs, folds, job) for job in jobs]
-    shown = any(t.progress for m in methods if (t := m.trains()) is not None)
+    shown = any_progress(methods)
     if workers > 1 and len(jobs) > 1:
         return _in_processes(methods, parts, workers, title, shown)
     left = _together(methods, jobs, pairs, folds)
@@ -117,6 +117,11 @@ def fit_jobs(
                 if left[i]:
                     _fit(method, train, held)
     return methods
+
+
+def any_progress(methods: Sequence[Method]) -> bool:
+    """Whether one of the methods shows its progress."""
+    return any(t.progress for m in methods if (t := m.trains()) is not None)
 
 
 def prepared(candidate: Method, job: Job) -> Method:
