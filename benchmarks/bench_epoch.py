@@ -23,7 +23,15 @@ from costscape.report import text_table
 STORE = Path(__file__).parent / "results" / "epochs.json"
 EPOCHS = 4
 NAMES = (
-    *("df2-paper", "df2", "policy-net", "two-stage-pe", "two-stage-gmm1", "two-stage-gmm1000"),
+    *(
+        "df2-paper",
+        "df2-quick",
+        "df2",
+        "policy-net",
+        "two-stage-pe",
+        "two-stage-gmm1",
+        "two-stage-gmm1000",
+    ),
     *("dfl-pe", "dfl-gmm1", "dfl-gmm10", "so-ebm-gmm1", "lodl-pe", "lodl-gmm1", "egl"),
     *("lancer", "taskmet", "no-attention", "wsaa-knn", "wsaa-forest", "wsaa-kernel", "cme"),
 )
