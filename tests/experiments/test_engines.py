@@ -13,6 +13,7 @@ import pytest
 
 from costscape.experiments import Here, Processes, Rows, Run, sweep
 from costscape.experiments.execute import Outcome, blank
+from costscape.experiments.provenance import commit
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "on_ray.py"
 RUNS = [Run("synthetic-convex", "constant", seed) for seed in range(6)]
@@ -84,7 +85,7 @@ def on_ray(tmp_path_factory):
     }
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder)],
-        env={**os.environ, **quiet},
+        env={**os.environ, **quiet, "COSTSCAPE_COMMIT": commit() or ""},  # also if it moves on
         capture_output=True,
         text=True,
         timeout=240,
