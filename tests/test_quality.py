@@ -51,7 +51,7 @@ def test_single_and_cross_fitted_methods_are_never_mixed(tmp_path):
     assert single["df2-quick"] == "60.50 (n=2)"
     assert single["df2-paper"] == "61.00 (n=2)"
     assert single["best opponent"] == "65.00 (n=2) egl"
-    assert single["difference [95 %]"]== "-4.5 [-10.9, +1.9]"
+    assert single["difference [95 %]"] == "-4.5 [-10.9, +1.9]"
     assert crossfitted["df2"] == "58.00 (n=2)"
     assert crossfitted["blend"] == "57.00 (n=2)"  # ours, and no opponent
     assert crossfitted["best opponent"] == "63.00 (n=2) egl+crossfit"
