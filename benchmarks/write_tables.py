@@ -54,12 +54,15 @@ def front(rows):
     """The README's table: part, method, and a column for each problem."""
     header = ["fit", "method", *PROBLEMS]
     lines = [header, ["---", "---", *["---:"] * len(PROBLEMS)]]
+    most = defaultdict(int)  # seeds, or items, over both parts of the table
+    for cell in [cell for ours in FRONT for cell in _cells(rows, ours)]:
+        most[cell.problem] = max(most[cell.problem], cell.most)
     for ours, names in FRONT.items():
         cells = {(cell.problem, cell.label): cell for cell in _cells(rows, ours)}
         best = {cell.problem: cell for cell in cells.values() if cell.is_best_opponent}
         for name in names:
             found = [best.get(p) if name == BEST else cells.get((p, name)) for p in PROBLEMS]
-            shown = [_cell(cell, name == BEST) for cell in found]
+            shown = [_cell(cell, name == BEST, most) for cell in found]
             lines.append([TITLES[ours].removesuffix(" fits").lower(), name, *shown])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"\n{table}\n\n{CAPTION}\n\n"
@@ -69,13 +72,13 @@ def _cells(rows, ours):
     return summarise(quality.of_table(rows, ours))
 
 
-def _cell(cell, named):
+def _cell(cell, named, most):
     if cell is None or cell.score is None:
         return NOT_RUN if cell is None else "refused" if cell.refused else "failed"
     mean = number(cell.score.mean, 3)
     if cell.is_ours and cell.difference is not None:
         mean = MARKS.get(cell.difference.verdict, "{}").format(mean)
-    fewer = f" n={cell.score.n}" if cell.score.n < cell.most else ""
+    fewer = f" n={cell.score.n}" if cell.score.n < most[cell.problem] else ""
     return f"{mean}{fewer}{f' {cell.label}' if named else ''}"
 
 

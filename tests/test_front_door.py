@@ -43,9 +43,9 @@ def fitted():
 
 def test_ten_lines_from_a_cost_to_decisions(tmp_path):
     task = cs.Task(cost, cs.Box(0.0, 3.0, dim=2))
-    model = cs.DF2(
-        task, points=8, folds=1, training=SMALL, solver=cs.ProjectedAdam(steps=20)
-    ).fit(X, Y)
+    model = cs.DF2(task, points=8, folds=1, training=SMALL, solver=cs.ProjectedAdam(steps=20)).fit(
+        X, Y
+    )
     a = model.decide(X[:5])
     assert a.shape == (5, 2)
     assert a.dtype == np.float64
