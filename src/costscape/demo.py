@@ -12,6 +12,7 @@ from costscape.methods import DF2, Constant, Method, NearestNeighbours
 from costscape.models import LSTM, Absolute
 from costscape.report import cost_curve, text_table
 from costscape.tasks import SeparableTask, profit, wind_bidding
+from costscape.train import Training
 
 STRIDE = 3  # windows of stride one share 23 of their 24 hours: every third tells nearly as much
 HOUR = 6  # of the day drawn
@@ -31,6 +32,7 @@ def run(out: Path, seed: int = 0) -> str:
         outcomes=Absolute(),
         folds=1,
         seed=seed,
+        training=Training(),
     )
     methods: dict[str, Method] = {
         "best constant bid": Constant(task),

@@ -97,7 +97,7 @@ def test_names_differ_where_the_changes_do(one, other):
     assert (len(names) == 1) is same
 
 
-@pytest.mark.parametrize("folder", ["", "quality", "turns"])
+@pytest.mark.parametrize("folder", ["", "quality"])
 def test_kept_rows_have_the_names_of_their_runs(folder):
     paths = list((RESULTS / folder).glob("*.json"))
     assert paths

@@ -13,8 +13,9 @@ import torch
 def watch() -> None:
     """Begin anew. Where the system cannot forget a process's peak, it stays that of its life.
 
-    Garbage of earlier runs is collected first, and what the allocator holds for later use is given
-    back: both would hide as much of what comes.
+    Garbage of earlier runs is collected first, and what glibc's allocator holds for later use is
+    given back: both would hide as much of what comes. Some builds of torch have an allocator of
+    their own, which keeps freed memory; a peak then includes that of earlier runs.
     """
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # glibc alone has it
