@@ -15,7 +15,7 @@ from costscape.train import Training
 
 POINTS = 100
 TESTED = 200  # test rows, where a decision takes an iterative solver
-RATE = 3e-3  # of every opponent: better on the zoo than 1e-3
+RATE = 3e-3  # of every opponent, for its short schedule; no other rate was tried
 VARIANCES = (0.02, 0.05, 0.1)
 Parts = tuple[Callable[[], Splits], Callable[[], Decision]]  # makers of the data and the decision
 
