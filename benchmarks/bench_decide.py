@@ -28,7 +28,7 @@ from common import Result, at_least, at_most, least, machine, middle, once, repo
 
 from costscape import DF2, Convex, ExpectedCost, ProjectedAdam, Scenarios, Separable, Training
 from costscape.models import LSTM, Absolute
-from costscape.tasks import synthetic_convex, synthetic_nonconvex, wind_bidding
+from costscape.problems import synthetic_convex, synthetic_nonconvex, wind_bidding
 
 INSTANCES, POINTS = 1000, 200
 SHAPES = {"a peak": 20.0, "no peak": 0.5}  # spread of the logarithms of the weights

@@ -18,7 +18,7 @@ import time
 from dataclasses import fields, replace
 from pathlib import Path
 
-from costscape.report import text_table
+from costscape.bench.report import text_table
 
 STORE = Path(__file__).parent / "results" / "epochs.json"
 EPOCHS = 4
@@ -55,8 +55,8 @@ def seconds(method, data):
 
 
 def measure(name, problem):
-    from costscape.experiments import method_of
-    from costscape.methods import forecasting
+    from costscape.bench import method_of
+    from costscape.methods.forecast import base as forecasting
 
     made = method_of(name)(problem, 0)
     if shortened(made, 2) is None:
@@ -106,7 +106,7 @@ def results():
     import torch
     from common import reported
 
-    from costscape.experiments import PROBLEMS
+    from costscape.bench import PROBLEMS
 
     torch.set_num_threads(1)
     problem = PROBLEMS["synthetic-convex"](0)
@@ -127,7 +127,7 @@ def kept():
 def main():
     import torch
 
-    from costscape.experiments import PROBLEMS
+    from costscape.bench import PROBLEMS
 
     torch.set_num_threads(1)
     problem = PROBLEMS["synthetic-convex"](0)

@@ -27,9 +27,9 @@ from bench_roofline import counted
 from common import least, reported, show
 from rates import copy_rate, product_rate
 
-from costscape.data import Dataset, wind_farm
-from costscape.experiments import PROBLEMS
-from costscape.tasks import synthetic_convex, synthetic_nonconvex
+from costscape.bench import PROBLEMS
+from costscape.data import Dataset
+from costscape.problems import synthetic_convex, synthetic_nonconvex, wind_farm
 
 GRID = 1025
 

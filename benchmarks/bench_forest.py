@@ -19,7 +19,7 @@ from scipy.optimize import Bounds, minimize
 from sklearn.ensemble import RandomForestRegressor
 
 from costscape import DF2, Absolute, RandomForest, Training
-from costscape.experiments import PROBLEMS
+from costscape.bench import PROBLEMS
 
 TREES, LEAF, DECIDED, SOME = 200, 20, 500, 20
 

@@ -19,9 +19,9 @@ from common import at_most, least, once, reported, show
 from rates import clock
 
 from costscape import DF2, LSTM, CrossFit, Training
-from costscape.data import Dataset, wind
-from costscape.data.sources import find
-from costscape.tasks import wind_bidding
+from costscape.data import Dataset
+from costscape.problems import wind, wind_bidding
+from costscape.problems.files.sources import find
 
 HISTORY, HORIZON = 24, 12
 RECORDED = 2  # epochs after which the steps of whole and of last batches are recorded

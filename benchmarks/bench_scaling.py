@@ -17,10 +17,8 @@ import torch
 from common import RESULTS, at_most, once, show
 
 from costscape import DF2, Absolute, Anchored, Training
-from costscape.data import Dataset
-from costscape.experiments.memory import peak, watch
-from costscape.methods.targets import Objective
-from costscape.report.svg import (
+from costscape.bench.memory import peak, watch
+from costscape.bench.report.svg import (
     WIDTH,
     Scale,
     bottom_axis,
@@ -31,7 +29,9 @@ from costscape.report.svg import (
     picture,
     text,
 )
-from costscape.tasks import inventory
+from costscape.data import Dataset
+from costscape.methods.df2.targets import Objective
+from costscape.problems import inventory
 
 START = {"rows": 2048, "points": 250, "actions": 100, "dimensions": 8}
 DOUBLINGS = 4

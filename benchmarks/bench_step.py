@@ -13,9 +13,9 @@ import torch
 from common import at_least, least, reported, show
 
 from costscape import DF2
+from costscape.bench import PROBLEMS
 from costscape.data import Dataset
-from costscape.experiments import PROBLEMS
-from costscape.methods.targets import Objective
+from costscape.methods.df2.targets import Objective
 
 BATCH, ACTIONS = 64, 100
 

@@ -26,10 +26,10 @@ from typing import NamedTuple
 import torch
 from common import at_most, reported, show
 
+from costscape.problems.vaccine.allocation import vaccine, vaccine_wave
+from costscape.problems.vaccine.epidemic import Epidemic
+from costscape.problems.vaccine.seirv import trip_shares
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.tasks.epidemic import Epidemic
-from costscape.tasks.seirv import trip_shares
-from costscape.tasks.vaccine import vaccine, vaccine_wave
 
 BATCH, REGIONS = 32, 47
 

@@ -16,11 +16,11 @@ import torch
 from common import at_least, least, show
 
 from costscape import DF2, LSTM, CvxpyLayer, SeparableTask
-from costscape.data import Dataset, wind_farm
-from costscape.methods.targets import Objective
+from costscape.data import Dataset
+from costscape.methods.df2.targets import Objective
 from costscape.models import MixtureForecast, Units
+from costscape.problems import wind_bidding, wind_farm
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.tasks import wind_bidding
 
 WINDOWS, BATCH, DRAWS, FEW = 6021, 64, 100, 2
 

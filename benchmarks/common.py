@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from costscape.report import text_table
+from costscape.bench.report import text_table
 
 RESULTS = Path(__file__).parent / "results"
 REPORTED = "reported"  # stands for a goal where none was set

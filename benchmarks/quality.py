@@ -18,10 +18,10 @@ python benchmarks/quality.py
 from dataclasses import dataclass
 from pathlib import Path
 
-from costscape.report import read_rows, summarise, text_table
-from costscape.report.digits import interval, number
-from costscape.report.sheets import interval_kind
-from costscape.report.summary import Cell
+from costscape.bench.report import read_rows, summarise, text_table
+from costscape.bench.report.number_format import interval, number
+from costscape.bench.report.problem_tables import interval_kind
+from costscape.bench.report.summary import Cell
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "results", ROOT / "results" / "quality")

@@ -20,11 +20,11 @@ from pathlib import Path
 import torch
 from vaccine_state import DAYS, TEST, TRAIN, read_epidemic, read_trips
 
-from costscape.report import text_table
+from costscape.bench.report import text_table
+from costscape.problems.vaccine.allocation import proportional, vaccine, vaccine_wave
+from costscape.problems.vaccine.seirv import trip_shares
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers.frank_wolfe import FrankWolfe
-from costscape.tasks.seirv import trip_shares
-from costscape.tasks.vaccine import proportional, vaccine, vaccine_wave
 
 SPANS = {"test": DAYS - int(TEST * DAYS) + 7, "all": 7}  # the week before is x
 STORE = Path(__file__).parent / "results" / "value_of_information"

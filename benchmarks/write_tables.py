@@ -16,10 +16,10 @@ from pathlib import Path
 import quality
 from quality import CROSSFITTED, ITEM, ITEMS, PROBLEMS, SINGLE, TITLES
 
-from costscape.experiments import paper
-from costscape.report import markdown, summarise
-from costscape.report.digits import number
-from costscape.report.rows import label
+from costscape.bench import paper_runs
+from costscape.bench.report import markdown, summarise
+from costscape.bench.report.number_format import number
+from costscape.bench.report.read_rows import label
 
 ROOT = Path(__file__).parents[1]
 DRAWS = 100  # of a forecast, where a run does not change them
@@ -105,7 +105,7 @@ def gaps(rows):
     """Runs of the paper's tables without a row, with a shorter one only, or with fewer seeds."""
     there = {(row["problem"], label(row["method"], row["changes"]), row["seed"]) for row in rows}
     asked = defaultdict(set)
-    for run in [*paper.synthetic(), *paper.table(), *paper.ablations()]:
+    for run in [*paper_runs.synthetic(), *paper_runs.table(), *paper_runs.ablations()]:
         asked[run.problem, label(run.method, run.changes)].add(run.seed)
     shorter = defaultdict(set)
     for row in rows:

@@ -11,8 +11,7 @@ from pathlib import Path
 import torch
 
 import costscape as cs
-from costscape.data import three_gaussians
-from costscape.tasks import MixtureTruth, synthetic_nonconvex
+from costscape.problems import MixtureTruth, synthetic_nonconvex, three_gaussians
 
 
 def main():

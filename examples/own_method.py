@@ -57,7 +57,7 @@ def drifting(n, seed):
 
 
 def main():
-    task = cs.tasks.inventory()
+    task = cs.problems.inventory()
     x, y = drifting(600, seed=0)
     for method in (cs.Constant(task), LastOutcomes(task)):
         method.fit(x[:-50], y[:-50])

@@ -8,14 +8,14 @@ from pathlib import Path
 import torch
 
 import costscape as cs
-from costscape.report import bids_plot, doses_plot, orders_plot, service_level
-from costscape.tasks import epidemic_state, inventory, vaccine, wind_bidding
+from costscape.bench.report import bids_plot, doses_plot, orders_plot, service_level
+from costscape.problems import epidemic_state, inventory, vaccine, wind_bidding
 
 OUT = Path("out")
 OUT.mkdir(exist_ok=True)
 
 # an energy trader: one day's bids against what the wind may do, and what it did
-farm = cs.data.wind_farm()
+farm = cs.problems.wind_farm()
 bidder = cs.NearestNeighbours(wind_bidding(), k=100).fit(farm.train.x, farm.train.y)
 windy = int(farm.test.x.flatten(1).mean(1).argmax())
 x, y = farm.test.x[windy : windy + 1], farm.test.y[windy]
@@ -25,7 +25,7 @@ bids_plot(bids, seen.values[0], seen.weights[0], y, title="Bids", path=OUT / "bi
 print(f"bids of {float(bids.mean()):.2f} on average, {float(y.mean()):.2f} came")
 
 # a planner: orders of one item, and how much of the demand they served
-shop = cs.data.sales(item=8).splits
+shop = cs.problems.sales(item=8).splits
 planner = cs.NearestNeighbours(inventory(), k=60).fit(shop.train.x, shop.train.y)
 orders = planner.decide(shop.test.x[::7]).flatten()[:28]
 demand = shop.test.y[::7].flatten()[:28]
@@ -33,7 +33,7 @@ orders_plot(orders, demand, unit="mean sales", title="Orders", path=OUT / "order
 print(service_level(orders, demand))
 
 # a health office: doses for 47 prefectures, by a plan for last week's travel
-trips = cs.data.generated_mobility()
+trips = cs.problems.generated_mobility()
 state = epidemic_state(
     trips.cases.numpy(), trips.case_dates, trips.population.numpy(), "2021-01-08", beta=0.3
 )

@@ -14,13 +14,13 @@ import costscape as cs
 
 def sales_of(item):
     """Every second window, in order of time: x the last 14 days, y days 7 to 13 ahead."""
-    parts = [part[::2] for part in vars(cs.data.sales(item).splits).values()]
+    parts = [part[::2] for part in vars(cs.problems.sales(item).splits).values()]
     return torch.cat([part.x[..., 0] for part in parts]), torch.cat([part.y for part in parts])
 
 
 def main():
     x, y = sales_of(item=1)
-    task, brief = cs.tasks.inventory(), cs.Training(epochs=8, lr=0.002)
+    task, brief = cs.problems.inventory(), cs.Training(epochs=8, lr=0.002)
     methods = cs.default_methods(task, brief)
     # sales wander: outcomes are multiples of the level of the last days; one network
     methods["DF2"] = cs.DF2(task, outcomes=cs.WindowLevels(), folds=1, training=brief)

@@ -194,8 +194,8 @@ def test_the_operations_of_a_step_are_those_of_its_parts(script):
 
 
 def test_the_plain_step_of_the_paper_is_the_library_s_with_own_actions(script):
+    from costscape.bench import PROBLEMS
     from costscape.data import Dataset
-    from costscape.experiments import PROBLEMS
 
     step = script("bench_step")
     problem = PROBLEMS["synthetic-convex"](0)

@@ -9,12 +9,12 @@ import torch
 from typer.testing import CliRunner
 
 import costscape
-from costscape import Constant, demo
+from costscape import Constant
+from costscape.bench import METHODS, PROBLEMS, demo
 from costscape.cli import app
-from costscape.data import Splits, wind_farm
-from costscape.experiments import METHODS, PROBLEMS
-from costscape.tasks import profit, wind_bidding
-from costscape.train import Training
+from costscape.data import Splits
+from costscape.problems import profit, wind_bidding, wind_farm
+from costscape.training.loop import Training
 
 
 def costscape_(*words):

@@ -199,7 +199,7 @@ def test_only_the_first_process_writes_checkpoints(pair):
 
 
 def test_dropout_differs_between_processes_and_epochs(monkeypatch):
-    from costscape.train import _own_seed
+    from costscape.training.loop import _own_seed
 
     monkeypatch.setenv("MASTER_ADDR", "here")
     monkeypatch.setenv("WORLD_SIZE", "3")

@@ -11,10 +11,11 @@ import typer
 from safetensors import safe_open
 
 import costscape as cs
+from costscape.bench.zoo import GENERATED, ZOO
 from costscape.cli import app
-from costscape.experiments.zoo import GENERATED, ZOO
-from costscape.methods import df2, forecasting
-from costscape.methods.forms import usual_points
+from costscape.methods.df2 import df2
+from costscape.methods.df2.forms import usual_points
+from costscape.methods.forecast import base as forecasting
 from costscape.solvers.choose import STRONGEST_FIRST
 
 ROOT = Path(__file__).parents[1]
@@ -164,7 +165,7 @@ def test_the_readme_lists_every_set_solver_and_method():
 
 
 def test_the_settings_of_df2_are_documented_with_their_defaults():
-    made = cs.DF2(cs.tasks.inventory())
+    made = cs.DF2(cs.problems.inventory())
     page, maths = text("docs/methods.md"), " ".join(text("docs/maths.md").split())
     assert made.folds == 4
     assert "each of four folds" in " ".join(page.split())
@@ -201,7 +202,7 @@ def test_the_order_of_the_automatic_choice_is_documented():
 def test_the_header_of_a_model_file_is_documented(tmp_path):
     path = tmp_path / "m"
     x, y = np.random.default_rng(0).uniform(size=(2, 20, 7))
-    cs.Constant(cs.tasks.inventory()).fit(x, y).save(path)
+    cs.Constant(cs.problems.inventory()).fit(x, y).save(path)
     with safe_open(path, framework="np") as file:
         header = json.loads(file.metadata()["costscape"])
     rows = re.findall(r"^\| `(\w+)` \|", text("docs/files.md"), re.M)

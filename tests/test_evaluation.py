@@ -14,9 +14,8 @@ from costscape import (
     evaluate,
 )
 from costscape.block_bootstrap import standard_error
-from costscape.data import three_gaussians
 from costscape.evaluation import Truth, hindsight_cost
-from costscape.tasks import MixtureTruth, synthetic_convex, synthetic_nonconvex
+from costscape.problems import MixtureTruth, synthetic_convex, synthetic_nonconvex, three_gaussians
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.random((30, 2)), 1 + RNG.random((30, 2))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from costscape.experiments.execute import blank
-from costscape.experiments.runs import Run
-from costscape.report import read_rows
-from costscape.report.differences import by_test_row
+from costscape.bench.execute import blank
+from costscape.bench.report import read_rows
+from costscape.bench.report.differences import by_test_row
+from costscape.bench.runs import Run
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))  # scripts import each other

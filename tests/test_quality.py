@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import t, ttest_rel
 
+from costscape.bench.execute import blank
+from costscape.bench.row_store import Rows
+from costscape.bench.runs import Run
 from costscape.block_bootstrap import difference_over_seeds
-from costscape.experiments.execute import blank
-from costscape.experiments.rows import Rows
-from costscape.experiments.runs import Run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import quality

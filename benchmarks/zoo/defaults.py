@@ -30,8 +30,9 @@ def settings_of(name):
 
 def change_defaults(s):
     """Set the constants of DF2's default that are not settings of its constructor."""
-    from costscape import train
-    from costscape.methods import blended_fit, df2, forms
+    from costscape.methods import blended_fit
+    from costscape.methods.df2 import df2, forms
+    from costscape.training import loop as train
 
     forms.OWN_POINTS = int(s.pop("points", forms.OWN_POINTS))
     forms.SHARED_POINTS = int(s.pop("shared_points", forms.SHARED_POINTS))
@@ -50,9 +51,9 @@ def run(problem, name, device="cpu"):
     import torch
 
     import costscape as cs
-    from costscape.experiments.catalog import method_of
-    from costscape.experiments.provenance import commit
-    from costscape.experiments.zoo import ZOO
+    from costscape.bench.catalog import method_of
+    from costscape.bench.provenance import commit
+    from costscape.bench.zoo import ZOO
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -133,7 +134,7 @@ def main():
     if given.run is None:
         print("\n".join(table(read(given.out))))
         return
-    from costscape.experiments.zoo import ZOO
+    from costscape.bench.zoo import ZOO
 
     end = time.monotonic() + given.seconds
     jobs = [(p, name) for name in given.run for p in given.problem or ZOO]

@@ -34,9 +34,9 @@ def run(problem, form, settings):
     import torch
 
     import costscape as cs
-    from costscape import train
-    from costscape.experiments.provenance import commit
-    from costscape.experiments.zoo import ZOO
+    from costscape.bench.provenance import commit
+    from costscape.bench.zoo import ZOO
+    from costscape.training import loop as train
 
     torch.set_num_threads(1)
     s = DEFAULT | settings
@@ -114,7 +114,7 @@ def main():
     if given.run is None:
         print("\n".join(table(read(KEPT))))
         return
-    from costscape.experiments.zoo import ZOO
+    from costscape.bench.zoo import ZOO
 
     settings = {k: float(v) for k, v in (word.split("=") for word in given.run)}
     names = given.problem or [name for name in ZOO if ZOO[name](0).truth is not None]

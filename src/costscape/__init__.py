@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from costscape import checks, data, distributed, experiments, models, sets, solvers, tasks
-    from costscape.comparing import Comparison, compare, default_methods
+    from costscape import bench, checks, data, distributed, models, problems, sets, solvers
+    from costscape.comparison import Comparison, compare, default_methods
     from costscape.evaluation import Evaluation, evaluate
     from costscape.methods import (
         CME,
@@ -84,13 +84,13 @@ if TYPE_CHECKING:
         Separable,
         Solver,
     )
-    from costscape.tasks import SeparableTask, Task
-    from costscape.train import Training
+    from costscape.task import SeparableTask, Task
+    from costscape.training.loop import Training
 
 # torch takes two seconds to import: names are found when first used, so that `costscape --help`
 # answers at once
 _ROOMS = {
-    "comparing": ("Comparison", "compare", "default_methods"),
+    "comparison": ("Comparison", "compare", "default_methods"),
     "evaluation": ("Evaluation", "evaluate"),
     "methods": ("CME", "DF2", "DFL", "EGL", "LANCER", "LODL", "SOEBM", "Blend",
                 "Constant", "Costs", "CrossFit", "DirectedQuadratic", "DirectedWeightedMSE",
@@ -106,11 +106,11 @@ _ROOMS = {
              "Polytope", "Simplex"),
     "solvers": ("Convex", "CvxpyLayer", "Exhaustive", "FrankWolfe", "Implicit", "Layer",
                 "MirrorDescent", "ProjectedAdam", "Separable", "Solver"),
-    "tasks": ("SeparableTask", "Task"),
-    "train": ("Training",),
+    "task": ("Refusal", "SeparableTask", "Task"),
+    "training.loop": ("Training",),
 }  # fmt: skip
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("checks", "data", "distributed", "experiments", "models", "sets", "solvers", "tasks")
+_MODULES = ("bench", "checks", "data", "distributed", "models", "problems", "sets", "solvers")
 
 
 def __getattr__(name: str) -> Any:
@@ -189,6 +189,7 @@ __all__ = [
     "ProjectedAdam",
     "Quadratic",
     "RandomForest",
+    "Refusal",
     "ScenarioMethod",
     "Scenarios",
     "Separable",
@@ -204,16 +205,16 @@ __all__ = [
     "TwoStage",
     "WeightedMSE",
     "WindowLevels",
+    "bench",
     "checks",
     "compare",
     "data",
     "default_methods",
     "distributed",
     "evaluate",
-    "experiments",
     "load",
     "models",
+    "problems",
     "sets",
     "solvers",
-    "tasks",
 ]

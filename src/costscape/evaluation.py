@@ -15,7 +15,7 @@ from costscape.methods import Method
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite
 from costscape.solvers import Exhaustive, Separable
-from costscape.tasks import SeparableTask, Task
+from costscape.task import SeparableTask, Task
 
 
 @runtime_checkable

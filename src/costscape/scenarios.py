@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from costscape.tasks import SeparableTask, Task
-from costscape.weighted import CACHE, Function, weighted
+from costscape.expectation import CACHE, Function, weighted
+from costscape.task import SeparableTask, Task
 
 EVALUATE = 50  # multiplications in a matrix product that take as long as one evaluation of f
 

@@ -17,8 +17,8 @@ from costscape import (
     Training,
     WindowLevels,
 )
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
-from costscape.experiments import PROBLEMS
 from costscape.methods import Method
 
 QUICK = Training(epochs=2, progress=False)

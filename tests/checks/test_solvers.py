@@ -7,8 +7,8 @@ import torch
 
 from costscape import ExpectedCost, ProjectedAdam, Scenarios, Separable
 from costscape.checks import check_solver
+from costscape.problems import synthetic_convex, synthetic_nonconvex
 from costscape.solvers import Solution, Solver
-from costscape.tasks import synthetic_convex, synthetic_nonconvex
 
 
 def surface(task):

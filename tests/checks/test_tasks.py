@@ -5,7 +5,7 @@ import torch
 
 from costscape import Box, Finite, SeparableTask, Task
 from costscape.checks import check_task
-from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
+from costscape.problems import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 
 BOX = Box(0.0, 2.0, dim=2)
 Y = 2 * torch.rand(5, 2, generator=torch.Generator().manual_seed(0))

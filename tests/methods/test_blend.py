@@ -32,7 +32,7 @@ from costscape.checks import check_method
 from costscape.data import Dataset
 from costscape.methods import blend as module
 from costscape.methods.blend import default_candidates, names_of
-from costscape.methods.blending import Selection
+from costscape.methods.selection import Selection
 from costscape.methods.surfaces import ScenarioMethod
 
 TOLD = Training(epochs=2, batch_size=16, progress=False)

@@ -6,12 +6,12 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import StandardScaler
 
 from costscape import Budget, ProjectedAdam, Task, load
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.experiments import PROBLEMS
-from costscape.methods.cme import CME, PENALTIES, WIDTHS, Embedding, _exact, _nystroem
-from costscape.methods.labels import median_distance
 from costscape.methods.scoring import validation_cost
+from costscape.methods.weighted.base import median_distance
+from costscape.methods.weighted.cme import CME, PENALTIES, WIDTHS, Embedding, _exact, _nystroem
 from costscape.models import Standardise
 
 QUICK = ProjectedAdam(steps=60, starts=1)

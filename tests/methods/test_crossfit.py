@@ -22,10 +22,10 @@ from costscape import (
     Training,
     TwoStage,
     load,
-    progress,
 )
 from costscape.checks import check_method
 from costscape.methods.folds import time_folds
+from costscape.training import progress
 
 TOLD = Training(epochs=2, batch_size=16, progress=False)
 

@@ -3,10 +3,15 @@ import torch
 from torch import Generator
 
 from costscape import Box, SeparableTask, Simplex, Task
-from costscape.methods.decision_samples import Forecasts, Sampler, best_move, perturbations
+from costscape.methods.forecast.decision_samples import (
+    Forecasts,
+    Sampler,
+    best_move,
+    perturbations,
+)
+from costscape.problems import synthetic_convex, synthetic_nonconvex
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import ProjectedAdam, Separable, Solver
-from costscape.tasks import synthetic_convex, synthetic_nonconvex
 
 
 def outcomes(n=20, d=2, seed=0):
@@ -75,7 +80,7 @@ def test_a_moved_set_is_decided_as_the_solver_decides_it():
 def test_blocks_of_pairs_change_nothing(monkeypatch):
     f, e = sets(synthetic_convex()), moves(6, 5)
     whole = Sampler().losses(f, e)
-    monkeypatch.setattr("costscape.methods.decision_samples.HELD", 1)
+    monkeypatch.setattr("costscape.methods.forecast.decision_samples.HELD", 1)
     assert torch.allclose(Sampler().losses(f, e), whole)
 
 

@@ -6,7 +6,7 @@ import torch
 
 from costscape import DF2, Absolute, Anchored, Box, Costs, LocationScale, Slopes, Task
 from costscape.data import Dataset
-from costscape.methods.targets import Objective, Target
+from costscape.methods.df2.targets import Objective, Target
 
 J = 5
 FORMS = [Absolute(), Anchored(), LocationScale()]

@@ -17,12 +17,12 @@ from costscape import (
     Training,
     WindowLevels,
     load,
-    train,
 )
 from costscape.data import Dataset
-from costscape.methods import forms
+from costscape.methods.df2 import forms
 from costscape.models import Blended, OutcomeNetwork
 from costscape.scenarios import ExpectedCost
+from costscape.training import loop as train
 
 FORMS = [
     Absolute(),

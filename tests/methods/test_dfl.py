@@ -19,10 +19,10 @@ from costscape import (
     TwoStage,
     evaluate,
 )
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.experiments import PROBLEMS
-from costscape.tasks import synthetic_convex, synthetic_nonconvex
+from costscape.problems import synthetic_convex, synthetic_nonconvex
 
 QUICK = Training(epochs=2, batch_size=32, progress=False)
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from costscape import MLP, Simplex, Task, Training, TwoStage, load
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.experiments import PROBLEMS
-from costscape.methods.egl import EGL, LossParameters
-from costscape.methods.local_losses import DirectedWeightedMSE, LossNetwork, Quadratic
+from costscape.methods.forecast.egl import EGL, LossParameters
+from costscape.methods.forecast.local_losses import DirectedWeightedMSE, LossNetwork, Quadratic
 from costscape.models import Units
 from costscape.models.forecasts import Mixture, Point
 from costscape.solvers import ProjectedAdam

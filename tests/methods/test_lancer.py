@@ -14,16 +14,16 @@ from costscape import (
     Training,
     load,
 )
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.experiments import PROBLEMS
-from costscape.methods import lancer
-from costscape.methods.lancer import LANCER, Landscape, descend
+from costscape.methods.forecast import lancer
+from costscape.methods.forecast.lancer import LANCER, Landscape, descend
 from costscape.methods.scoring import hindsight_actions
 from costscape.models.forecasts import Mixture, PointForecast
-from costscape.models.inputs import Units
+from costscape.models.scaling import Units
 from costscape.solvers import ProjectedAdam
-from costscape.train import fit_network
+from costscape.training.loop import fit_network
 
 
 def small(task, **settings):

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Generator
 
-from costscape.methods.local_losses import (
+from costscape.methods.forecast.local_losses import (
     DirectedQuadratic,
     DirectedWeightedMSE,
     LossNetwork,
@@ -127,7 +127,7 @@ def test_blocks_of_pairs_change_nothing(loss, monkeypatch):
     e = errors(150, 6, 2)
     t = e.abs().sum(-1)
     whole = fit_losses(loss, e, t, steps=5)
-    monkeypatch.setattr("costscape.methods.local_losses.HELD", 1)
+    monkeypatch.setattr("costscape.methods.forecast.local_losses.HELD", 1)
     assert torch.allclose(fit_losses(loss, e, t, steps=5), whole, atol=1e-5)
 
 

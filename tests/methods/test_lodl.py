@@ -5,20 +5,20 @@ import pytest
 import torch
 
 from costscape import MLP, Box, Simplex, Task, Training, TwoStage, load
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.experiments import PROBLEMS
-from costscape.loop.checkpoint import Checkpoint
-from costscape.methods.local_losses import (
+from costscape.methods.forecast.local_losses import (
     DirectedQuadratic,
     DirectedWeightedMSE,
     LossNetwork,
     Quadratic,
     WeightedMSE,
 )
-from costscape.methods.lodl import LODL, Fitted
+from costscape.methods.forecast.lodl import LODL, Fitted
 from costscape.models.forecasts import Mixture, Point
 from costscape.solvers import ProjectedAdam, Solver
+from costscape.training.checkpoint import Checkpoint
 
 SHORT = Training(epochs=2, batch_size=32, progress=False)
 LONG = Training(epochs=12, batch_size=32, lr=5e-3, progress=False)
@@ -113,7 +113,8 @@ def test_a_second_stage_that_costs_more_is_dropped(newsvendor, demand, monkeypat
     start = TwoStage(newsvendor(), **same).fit(x, y, val=held)
     # orders of a tenth of what is asked for look best
     monkeypatch.setattr(
-        "costscape.methods.lodl.Fitted", lambda c, w, parameters: Fitted(c / 10, w, parameters)
+        "costscape.methods.forecast.lodl.Fitted",
+        lambda c, w, parameters: Fitted(c / 10, w, parameters),
     )
     found = LODL(newsvendor(), **same, loss=WeightedMSE(), samples=6).fit(x, y, val=held)
     assert found.history_[1].best_epoch == -1

@@ -18,8 +18,8 @@ from costscape import (
     Training,
     load,
 )
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
-from costscape.experiments import PROBLEMS
 from costscape.methods.policy_net import PolicyNet, policy_loss
 
 TWO = Training(epochs=2, batch_size=32, progress=False)

@@ -35,7 +35,7 @@ from costscape import (
     WindowLevels,
     load,
 )
-from costscape.methods import store
+from costscape.methods import saving
 
 DF2_SETTINGS = {
     "absolute, two folds": {"outcomes": Absolute(), "folds": 2},
@@ -244,7 +244,7 @@ def test_a_method_of_the_users_own_is_loaded_when_its_class_is_given(newsvendor,
     ids=lambda value: type(value).__name__,
 )
 def test_a_setting_comes_back_from_json_as_it_was(value):
-    there_and_back = store.from_json(json.loads(json.dumps(store.to_json(value))))
+    there_and_back = saving.from_json(json.loads(json.dumps(saving.to_json(value))))
     assert str(there_and_back) == str(value)
     if not isinstance(value, partial):
         assert there_and_back == value
@@ -255,7 +255,7 @@ def test_numbers_of_numpy_are_numbers(newsvendor, demand, tmp_path, monkeypatch)
     x, y = demand(60)
     NearestNeighbours(newsvendor(), k=np.int64(3)).fit(x, y).save(tmp_path / "m")
     assert load(tmp_path / "m", newsvendor()).k == 3
-    assert store.to_json(np.float32(0.5)) == 0.5
+    assert saving.to_json(np.float32(0.5)) == 0.5
 
 
 # ---- files that are not whole, or not ours
@@ -304,7 +304,7 @@ def test_other_files_are_refused(newsvendor, tmp_path):
 
 def rewritten(path, **changes):
     """The same numbers under a header with other entries."""
-    tensors, head = store.read(path)
+    tensors, head = saving.read(path)
     with safetensors.safe_open(path, framework="pt") as file:
         tensors = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
     safetensors.torch.save_file(tensors, path, metadata={"costscape": json.dumps(head | changes)})

@@ -18,14 +18,14 @@ from costscape import (
     Task,
     Training,
 )
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
-from costscape.experiments import PROBLEMS
-from costscape.methods.energy import Langevin
+from costscape.methods.forecast.langevin import Langevin
+from costscape.methods.forecast.so_ebm import SOEBM, spread
+from costscape.methods.forecast.two_stage import TwoStage
 from costscape.methods.scoring import hindsight_actions
-from costscape.methods.so_ebm import SOEBM, spread
-from costscape.methods.two_stage import TwoStage
 from costscape.models.forecasts import Mixture, Point
-from costscape.tasks.two_sided import TwoSided
+from costscape.problems.two_sided import TwoSided
 
 SHORT = Langevin(steps=5)
 

@@ -6,12 +6,12 @@ import torch
 from torch import nn
 
 from costscape import LSTM, MLP, Box, Budget, Finite, SeparableTask, Task, Training, load
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.experiments import PROBLEMS
-from costscape.methods.taskmet import Metric, TaskMet, distance, hypergradient, normal_cg
+from costscape.methods.forecast.taskmet import Metric, TaskMet, distance, hypergradient, normal_cg
 from costscape.models.forecasts import Mixture, PointForecast
-from costscape.models.inputs import Units
+from costscape.models.scaling import Units
 from costscape.scenarios import ExpectedCost
 from costscape.solvers import ProjectedAdam
 from costscape.solvers.implicit import Implicit

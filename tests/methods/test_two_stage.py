@@ -16,8 +16,8 @@ from costscape import (
     TwoStage,
     evaluate,
 )
+from costscape.bench import PROBLEMS
 from costscape.checks import check_method
-from costscape.experiments import PROBLEMS
 from costscape.models import mean_level
 
 QUICK = Training(epochs=2, batch_size=32, progress=False)

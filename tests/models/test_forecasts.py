@@ -5,7 +5,7 @@ import torch
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
 from costscape.models import MLP, Mixture, MixtureForecast, PointForecast, Units, mean_level
-from costscape.refusal import Refusal
+from costscape.task import Refusal
 
 
 def pairs(n=40, d=2):

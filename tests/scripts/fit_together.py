@@ -14,7 +14,7 @@ import costscape as cs
 from costscape import distributed
 from costscape.data import Dataset
 from costscape.models import MLP, Absolute, Anchored
-from costscape.train import fit_network
+from costscape.training.loop import fit_network
 
 ROWS = 40  # three batches of 13 and one of a single row, which leaves a second process without
 

@@ -11,9 +11,9 @@ import ray
 from ray.cluster_utils import Cluster
 from typer.testing import CliRunner
 
+from costscape.bench import Ray, Run
+from costscape.bench.execute import Outcome, blank
 from costscape.cli import app
-from costscape.experiments import Ray, Run
-from costscape.experiments.execute import Outcome, blank
 
 FOLDER = Path(sys.argv[1])
 SIZES = {"num_cpus": 1, "object_store_memory": 100_000_000}

@@ -11,9 +11,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from costscape import Box, Budget, ExpectedCost, Finite, Polytope, Scenarios, Simplex, Task
+from costscape.problems import inventory, synthetic_convex, synthetic_nonconvex
 from costscape.solvers.cvxpy_layer import SOLVE, CvxpyLayer
 from costscape.solvers.implicit import Implicit
-from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex
 
 LAYER = CvxpyLayer()
 EYE = np.eye(3)

@@ -19,8 +19,8 @@ from costscape import (
     Simplex,
     Task,
 )
+from costscape.problems import inventory, synthetic_convex, synthetic_nonconvex
 from costscape.solvers import Solution, Solver, choose
-from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex
 
 B, S = 6, 30
 

@@ -9,7 +9,7 @@ from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Finite
 from costscape.solvers import Convex, MirrorDescent, ProjectedAdam
 from costscape.solvers.frank_wolfe import FrankWolfe
-from costscape.tasks import Task
+from costscape.task import Task
 
 D = torch.float64
 SETS = {

@@ -20,8 +20,8 @@ from costscape import (
     Simplex,
     Task,
 )
+from costscape.problems import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 from costscape.solvers.implicit import Implicit
-from costscape.tasks import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 
 D = 4
 EYE = np.eye(D)

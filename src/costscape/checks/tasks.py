@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from costscape.checks.must import must
 from costscape.sets import Finite
-from costscape.tasks import SeparableTask, Task
+from costscape.task import SeparableTask, Task
 
 TRIED = 32
 

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from costscape.cli import experiments
+from costscape.cli import run_commands
 from costscape.cli.errors import told
-from costscape.cli.paper import paper
-from costscape.cli.zoo import zoo
+from costscape.cli.paper_commands import paper
+from costscape.cli.zoo_command import zoo
 
 app = typer.Typer(
     help="Learn the expected cost of every action, then choose the best one.",
@@ -39,7 +39,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
 ) -> None:
     """Bid for a wind farm: fit DF2 on real data, compare, draw one day's cost curve."""
-    from costscape.demo import run
+    from costscape.bench.demo import run
 
     print(run(out, seed))
 
@@ -53,7 +53,7 @@ def fetch(
     ] = None,
 ) -> None:
     """Download a public data set and verify its checksum."""
-    from costscape.data import fetch as bring
+    from costscape.problems import fetch as bring
 
     def report(file: str, done: int, size: int) -> None:
         typer.echo(f"\r{file}: {done:,} of {size:,} bytes", err=True, nl=done == size)
@@ -65,7 +65,7 @@ def fetch(
 @app.command("list")
 def list_() -> None:
     """Name the problems and the methods."""
-    from costscape.experiments import FAMILIES, METHODS, PROBLEMS
+    from costscape.bench import FAMILIES, METHODS, PROBLEMS
 
     families = {f"{name}K": make for name, make in FAMILIES.items()}
     for title, entries in (("problems", PROBLEMS), ("methods", {**METHODS, **families})):
@@ -75,10 +75,10 @@ def list_() -> None:
     print("K is any whole number: two-stage-gmm10 has a mixture of 10 Gaussians.")
 
 
-app.command()(experiments.run)
+app.command()(run_commands.run)
 app.command()(zoo)
-app.command()(experiments.table)
-app.command("report")(experiments.page)
+app.command()(run_commands.table)
+app.command("report")(run_commands.page)
 app.add_typer(paper, name="paper")
 
 

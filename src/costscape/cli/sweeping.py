@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from costscape.experiments import Engine, Run, Swept
+    from costscape.bench import Engine, Run, Swept
 
 NAMED = 5  # failed runs in a sentence, at most
 
 
 class Where(StrEnum):
-    """The engines by name; the classes are in costscape.experiments."""
+    """The engines by name; the classes are in costscape.bench."""
 
     local = "local"
     ray = "ray"
@@ -31,8 +31,8 @@ Quick = Annotated[bool, typer.Option("--quick", help="Small enough for minutes o
 
 def sweep_into(store: Path, runs: "list[Run]", engine: "Engine", device: str | None) -> "Swept":
     """Execute the runs that are missing from the store and say how many there were."""
+    from costscape.bench import sweep
     from costscape.distributed import is_first
-    from costscape.experiments import sweep
 
     try:
         swept = sweep(runs, store, engine, device)
@@ -70,7 +70,7 @@ def engine_of(
     """The engine that the options name."""
     import os
 
-    from costscape.experiments import Here, Processes, Ray
+    from costscape.bench import Here, Processes, Ray
 
     if where is Where.ray:
         gpus = None if device is None else float(device.startswith("cuda"))
@@ -83,7 +83,7 @@ def engine_of(
 
 def page_of(store: Path, out: Path, commands: list[str]) -> Path:
     """Write the page of a store."""
-    from costscape import report
+    from costscape.bench import report
 
     out.parent.mkdir(parents=True, exist_ok=True)
     report.write_page(

@@ -2,34 +2,34 @@
 
 from costscape.methods.base import Method
 from costscape.methods.blend import Blend
-from costscape.methods.blending import Greedy, SlopeWeights
-from costscape.methods.cme import CME
-from costscape.methods.constant import Constant
 from costscape.methods.crossfit import CrossFit
-from costscape.methods.df2 import DF2
-from costscape.methods.dfl import DFL
-from costscape.methods.direct import PlainNetwork
-from costscape.methods.egl import EGL
-from costscape.methods.energy import Langevin
-from costscape.methods.forest import RandomForest
-from costscape.methods.kernel import KernelSmoother
-from costscape.methods.lancer import LANCER
-from costscape.methods.loading import load
-from costscape.methods.local_losses import (
+from costscape.methods.df2.df2 import DF2
+from costscape.methods.df2.targets import Costs, Slopes
+from costscape.methods.forecast.dfl import DFL
+from costscape.methods.forecast.egl import EGL
+from costscape.methods.forecast.lancer import LANCER
+from costscape.methods.forecast.langevin import Langevin
+from costscape.methods.forecast.local_losses import (
     DirectedQuadratic,
     DirectedWeightedMSE,
     LossNetwork,
     Quadratic,
     WeightedMSE,
 )
-from costscape.methods.lodl import LODL
-from costscape.methods.nearest import NearestNeighbours
+from costscape.methods.forecast.lodl import LODL
+from costscape.methods.forecast.so_ebm import SOEBM
+from costscape.methods.forecast.taskmet import TaskMet
+from costscape.methods.forecast.two_stage import TwoStage
+from costscape.methods.loading import load
+from costscape.methods.plain_network import PlainNetwork
 from costscape.methods.policy_net import PolicyNet
-from costscape.methods.so_ebm import SOEBM
+from costscape.methods.selection import Greedy, SlopeWeights
 from costscape.methods.surfaces import ScenarioMethod, SurfaceMethod
-from costscape.methods.targets import Costs, Slopes
-from costscape.methods.taskmet import TaskMet
-from costscape.methods.two_stage import TwoStage
+from costscape.methods.weighted.cme import CME
+from costscape.methods.weighted.constant import Constant
+from costscape.methods.weighted.kernel_smoother import KernelSmoother
+from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
+from costscape.methods.weighted.random_forest import RandomForest
 
 __all__ = [
     "CME",

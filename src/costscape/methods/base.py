@@ -13,10 +13,10 @@ from torch import Generator, Tensor, nn
 
 from costscape.arrays import Form, columns_of, read
 from costscape.data import Dataset
-from costscape.methods import store
+from costscape.methods import saving
 from costscape.methods.folds import Fold
-from costscape.tasks import Task
-from costscape.train import Training
+from costscape.task import Task
+from costscape.training.loop import Training
 
 M = TypeVar("M", bound="Method")
 HELD_OUT = 0.2  # the share of the rows, the latest, that chooses the epoch when no val is given
@@ -133,14 +133,14 @@ class Method(ABC):
                 "facts": self._facts(),
             },
         }
-        store.write(Path(path), model.state_dict(), header)
+        saving.write(Path(path), model.state_dict(), header)
 
     def to_json(self) -> dict[str, Any]:
         """The class and the settings, the task apart; ``costscape.load`` reads them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "task"}  # type: ignore[arg-type]
         return {
             "method": type(self).__name__,
-            "settings": {name: store.to_json(value) for name, value in settings.items()},
+            "settings": {name: saving.to_json(value) for name, value in settings.items()},
         }
 
     def restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any]) -> None:
@@ -180,7 +180,7 @@ class Method(ABC):
         """
         assert is_dataclass(self)
         own = {"task", "training", "seed", *but}
-        kept = [store.to_json(getattr(self, f.name)) for f in fields(self) if f.name not in own]
+        kept = [saving.to_json(getattr(self, f.name)) for f in fields(self) if f.name not in own]
         lower = self.task.feasible.bounds[0]
         a = self.task.feasible.sample(4, Generator(lower.device).manual_seed(self.seed))
         numbers = [val.x.double().mean(), val.y.double().mean()]

@@ -13,21 +13,21 @@ from typing import Any, Literal
 from torch import nn
 
 from costscape.data import Dataset
-from costscape.methods import store
+from costscape.methods import saving
 from costscape.methods.base import Method
 from costscape.methods.blended_fit import Candidate, fit_blend
-from costscape.methods.blending import Greedy, Selection
-from costscape.methods.df2 import DF2
+from costscape.methods.df2.df2 import DF2
+from costscape.methods.df2.forms import name_of, suitable
 from costscape.methods.ensemble import EnsembleMethod, check_scenarios
 from costscape.methods.folds import check_folds, together
-from costscape.methods.forest import RandomForest
-from costscape.methods.forms import name_of, suitable
-from costscape.methods.nearest import NearestNeighbours
-from costscape.methods.two_stage import TwoStage
+from costscape.methods.forecast.two_stage import TwoStage
+from costscape.methods.selection import Greedy, Selection
+from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
+from costscape.methods.weighted.random_forest import RandomForest
 from costscape.models import Mixture, Outcomes, deep_by_shape
 from costscape.solvers import Solver
-from costscape.tasks import Task
-from costscape.train import Training
+from costscape.task import Task
+from costscape.training.loop import Training
 
 MOST = 4000  # scenarios that decide
 RATE = 3e-3  # of the mixture, for its short schedule; no other rate was tried
@@ -125,14 +125,14 @@ class Blend(EnsembleMethod):
 
     def _facts(self) -> dict[str, Any]:
         lines = [vars(line) for line in self.held_out_]
-        forms = [store.to_json(m.outcomes) for m in self.tried_ if isinstance(m, DF2)]
+        forms = [saving.to_json(m.outcomes) for m in self.tried_ if isinstance(m, DF2)]
         usual = {} if self.methods else {"forms": forms}
         return {**self._ensemble_facts(), **usual, "held_out": lines}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         self.held_out_ = [Candidate(**line) for line in facts["held_out"]]
         self.weights_ = {line.name: line.weight for line in self.held_out_}
-        forms = [store.from_json(form) for form in facts.get("forms", [])]
+        forms = [saving.from_json(form) for form in facts.get("forms", [])]
         self.tried_ = self._candidates(Dataset(*self._blank(2)), forms)
         return self._rebuilt_ensemble(facts)
 
@@ -177,7 +177,7 @@ def default_candidates(
 def names_of(methods: Sequence[Method]) -> list[str]:
     """A name for each, such as "DF2 anchored" or "TwoStage"; equal ones are numbered.
 
-    >>> from costscape.tasks import inventory
+    >>> from costscape.problems import inventory
     >>> task = inventory()
     >>> names_of([NearestNeighbours(task, k=5), NearestNeighbours(task, k=50)])
     ['NearestNeighbours 1', 'NearestNeighbours 2']

@@ -9,7 +9,9 @@ import torch
 from costscape.block_bootstrap import block_length, standard_error
 from costscape.data import Dataset
 from costscape.methods.base import Method
-from costscape.methods.blending import (
+from costscape.methods.ensemble import Job, any_progress, fit_jobs, take
+from costscape.methods.folds import Fold, check_folds, time_folds
+from costscape.methods.selection import (
     HeldOut,
     Selection,
     clearly_behind,
@@ -17,10 +19,8 @@ from costscape.methods.blending import (
     held_out,
     some_rows,
 )
-from costscape.methods.ensemble import Job, any_progress, fit_jobs, take
-from costscape.methods.folds import Fold, check_folds, time_folds
-from costscape.progress import one_bar
 from costscape.solvers import Solver
+from costscape.training.progress import one_bar
 
 BEHIND = 3.0  # block standard errors above the best after which a candidate is left out
 

@@ -23,7 +23,7 @@ from costscape.methods.ensemble import (
     fit_jobs,
 )
 from costscape.methods.folds import check_folds, time_folds, together
-from costscape.train import Training
+from costscape.training.loop import Training
 
 MOST = 4000  # scenarios that decide
 
@@ -43,7 +43,7 @@ class CrossFit(EnsembleMethod):
     Cost: ``folds`` fits to (folds - 1) / folds of the pairs.
 
     >>> import costscape as cs
-    >>> task = cs.tasks.inventory()
+    >>> task = cs.problems.inventory()
     >>> cs.CrossFit(cs.NearestNeighbours(task), folds=5).folds
     5
     """

@@ -17,7 +17,7 @@ from costscape.methods.base import Method
 from costscape.methods.folds import Fold
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Blended
-from costscape.progress import one_bar
+from costscape.training.progress import one_bar
 
 APART = 1000  # between the seeds of two folds of a candidate
 

@@ -4,26 +4,26 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from costscape.methods import store
+from costscape.methods import saving
 from costscape.methods.base import Method
 from costscape.methods.blend import Blend
-from costscape.methods.cme import CME
-from costscape.methods.constant import Constant
 from costscape.methods.crossfit import CrossFit
-from costscape.methods.df2 import DF2
-from costscape.methods.dfl import DFL
-from costscape.methods.direct import PlainNetwork
-from costscape.methods.egl import EGL
-from costscape.methods.forest import RandomForest
-from costscape.methods.kernel import KernelSmoother
-from costscape.methods.lancer import LANCER
-from costscape.methods.lodl import LODL
-from costscape.methods.nearest import NearestNeighbours
+from costscape.methods.df2.df2 import DF2
+from costscape.methods.forecast.dfl import DFL
+from costscape.methods.forecast.egl import EGL
+from costscape.methods.forecast.lancer import LANCER
+from costscape.methods.forecast.lodl import LODL
+from costscape.methods.forecast.so_ebm import SOEBM
+from costscape.methods.forecast.taskmet import TaskMet
+from costscape.methods.forecast.two_stage import TwoStage
+from costscape.methods.plain_network import PlainNetwork
 from costscape.methods.policy_net import PolicyNet
-from costscape.methods.so_ebm import SOEBM
-from costscape.methods.taskmet import TaskMet
-from costscape.methods.two_stage import TwoStage
-from costscape.tasks import Task
+from costscape.methods.weighted.cme import CME
+from costscape.methods.weighted.constant import Constant
+from costscape.methods.weighted.kernel_smoother import KernelSmoother
+from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
+from costscape.methods.weighted.random_forest import RandomForest
+from costscape.task import Task
 
 METHODS: dict[str, type[Method]] = {
     m.__name__: m
@@ -59,7 +59,7 @@ def load(
     ``encoder=MyEncoder``, also of the method inside a CrossFit. ``method`` is the class, where
     that is the user's own, or the unfitted method inside a CrossFit.
     """
-    tensors, head = store.read(Path(path))
+    tensors, head = saving.read(Path(path))
     if isinstance(method, Method):
         settings["method"], method = method, None
     cls = method or METHODS.get(head["method"])
@@ -105,13 +105,13 @@ def _made(
         return _made(METHODS[found["method"]], found, task, path, rest, asked)
 
     for name, value in stored.items():
-        if isinstance(value, dict) and "custom" in value:
-            asked = again or f"{name}={value['custom']}"
+        if missing := saving.needs_caller(value):
+            asked = again or f"{name}={missing}"
             raise ValueError(
-                f"{path} was fitted with {name}={value['custom']}, which is your own code and not "
-                f"in the file. Pass it again: load(path, task, {asked})."
+                f"{path} was fitted with {name}={missing}, which is your own code and not in the "
+                f"file. Pass it again: load(path, task, {asked})."
             )
-    values = {name: store.from_json(value, inner) for name, value in stored.items()}
+    values = {name: saving.from_json(value, inner) for name, value in stored.items()}
     if "task" in names:
         values["task"] = task
     build: Any = cls

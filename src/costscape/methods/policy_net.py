@@ -21,11 +21,11 @@ from costscape.data import Dataset
 from costscape.methods.base import Method
 from costscape.methods.scoring import sampled_costs
 from costscape.models import Builder, Standardise, by_shape
-from costscape.models.landing import landing
+from costscape.models.feasible_output import landing
 from costscape.sets import ConstraintSet, Finite
 from costscape.solvers.base import check_feasible
-from costscape.tasks import Task
-from costscape.train import Training, check_ema, fit_network
+from costscape.task import Task
+from costscape.training.loop import Training, check_ema, fit_network
 
 RATE = 1e-2  # of rates tried, among the best on validation
 CALL_BACK = 0.1  # price of one squared width beyond C, in units of the spread of f

@@ -20,9 +20,8 @@ from costscape.solvers import (
     Solver,
     choose,
 )
-from costscape.tasks import Task
-from costscape.tasks.base import Cost
-from costscape.train import Score
+from costscape.task import Cost, Task
+from costscape.training.loop import Score
 
 Reading = Callable[[nn.Module, Tensor], Objective]  # what a model says of x
 

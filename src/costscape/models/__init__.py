@@ -1,8 +1,6 @@
 """x -> scenarios."""
 
 from costscape.models.blended import Blended
-from costscape.models.dcrnn import DCRNN, DCRNNForecaster
-from costscape.models.diffusion import edges_of
 from costscape.models.encoders import LSTM, MLP, Builder, by_shape, deep_by_shape
 from costscape.models.forecasts import (
     Forecast,
@@ -11,7 +9,6 @@ from costscape.models.forecasts import (
     Point,
     PointForecast,
 )
-from costscape.models.inputs import Standardise, Units
 from costscape.models.outcome_network import OutcomeNetwork, has_line
 from costscape.models.outcomes import (
     Absolute,
@@ -21,10 +18,10 @@ from costscape.models.outcomes import (
     Plain,
     WindowLevels,
 )
-from costscape.models.relative import ByLevel, Level, mean_level
+from costscape.models.relative_outcomes import ByLevel, Level, mean_level
+from costscape.models.scaling import Standardise, Units
 
 __all__ = [
-    "DCRNN",
     "LSTM",
     "MLP",
     "Absolute",
@@ -32,7 +29,6 @@ __all__ = [
     "Blended",
     "Builder",
     "ByLevel",
-    "DCRNNForecaster",
     "Forecast",
     "Level",
     "LocationScale",
@@ -48,7 +44,6 @@ __all__ = [
     "WindowLevels",
     "by_shape",
     "deep_by_shape",
-    "edges_of",
     "has_line",
     "mean_level",
 ]

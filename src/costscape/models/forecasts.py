@@ -14,9 +14,9 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from costscape.distributed import own_rows, whole
-from costscape.models.inputs import Units
-from costscape.refusal import Refusal
+from costscape.models.scaling import Units
 from costscape.scenarios import Scenarios
+from costscape.task import Refusal
 
 LEAST = 0.01  # the least deviation, in standard deviations of the labels: a repeated label, such
 # as no wind at all, would else draw a component onto itself with a likelihood without bound

@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from costscape.models.inputs import Units
 from costscape.models.outcomes import Absolute, Anchored, LocationScale, Plain
+from costscape.models.scaling import Units
 from costscape.scenarios import Scenarios
 
 WIDEST = 1000  # numbers of x for a linear map from all of them

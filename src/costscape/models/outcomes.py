@@ -11,7 +11,7 @@ follow x beyond the range of the training labels; window levels let a series gro
 
 from dataclasses import dataclass, field
 
-from costscape.models.relative import Level, mean_level
+from costscape.models.relative_outcomes import Level, mean_level
 
 
 @dataclass(frozen=True)

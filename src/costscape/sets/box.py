@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.sets.tangent import Polyhedral, Rows
-from costscape.sets.vectors import (
+from costscape.sets.validation import (
     Numbers,
     as_numpy,
     as_tensors,

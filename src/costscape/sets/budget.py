@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from costscape.sets.simplex_projection import onto_total
 from costscape.sets.tangent import Polyhedral, Rows
-from costscape.sets.threshold import onto_total
-from costscape.sets.vectors import (
+from costscape.sets.validation import (
     Numbers,
     as_numpy,
     as_tensors,

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.sets.base import ConstraintSet
-from costscape.sets.vectors import Numbers, as_tensors, check_finite
+from costscape.sets.validation import Numbers, as_tensors, check_finite
 
 BLOCK = 2**22  # distances computed at once
 

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.nearest import nearest
-from costscape.sets.rows import read_rows
+from costscape.sets.polytope_rows import read_rows
+from costscape.sets.projection import nearest
 from costscape.sets.samplers import Chart, HitAndRun, Sampler
 from costscape.sets.tangent import Polyhedral, Rows
-from costscape.sets.vectors import Numbers, as_numpy
+from costscape.sets.validation import Numbers, as_numpy
 
 
 class Polytope(Polyhedral):
@@ -55,7 +55,7 @@ class Polytope(Polyhedral):
         self.sampler = HitAndRun() if sampler is None else sampler
         A_, b_, G_, h_ = read_rows(A, b, G, h)
         tol = max(1e-10, 10 * torch.finfo(A_.dtype).eps)
-        from costscape.sets.hull import hull  # scipy is slow to import
+        from costscape.sets.polytope_geometry import hull  # scipy is slow to import
 
         found = hull(as_numpy(A_), as_numpy(b_), as_numpy(G_), as_numpy(h_), tol)
         equal, flat, live = (torch.from_numpy(v) for v in (found.equal, found.flat, found.live))

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from costscape.sets.simplex_projection import onto_total
 from costscape.sets.tangent import Polyhedral, Rows
-from costscape.sets.threshold import onto_total
-from costscape.sets.vectors import Numbers, as_tensors, check_dim, check_total
+from costscape.sets.validation import Numbers, as_tensors, check_dim, check_total
 
 
 class Simplex(Polyhedral):

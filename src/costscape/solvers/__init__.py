@@ -1,6 +1,7 @@
 """argmin over C."""
 
 from costscape.solvers.base import Objective, Solution, Solver
+from costscape.solvers.box_search import Separable
 from costscape.solvers.choose import choose
 from costscape.solvers.convex import Convex
 from costscape.solvers.cvxpy_layer import CvxpyLayer
@@ -10,7 +11,6 @@ from costscape.solvers.implicit import Implicit
 from costscape.solvers.layer import Layer
 from costscape.solvers.mirror_descent import MirrorDescent
 from costscape.solvers.projected_adam import ProjectedAdam
-from costscape.solvers.separable import Separable
 
 __all__ = [
     "Convex",

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.refusal import Refusal
 from costscape.sets import Box, ConstraintSet
+from costscape.task import Refusal
 
 Objective = Callable[[Tensor], Tensor]  # actions (B or 1, J, d) -> costs (B, J)
 

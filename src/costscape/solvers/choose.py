@@ -2,10 +2,10 @@
 
 from costscape.sets import ConstraintSet
 from costscape.solvers.base import Objective, Solver
+from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.exhaustive import Exhaustive
 from costscape.solvers.projected_adam import ProjectedAdam
-from costscape.solvers.separable import Separable
 
 STRONGEST_FIRST: tuple[Solver, ...] = (Exhaustive(), Separable(), Convex(), ProjectedAdam())
 

@@ -14,13 +14,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost
 from costscape.sets import ConstraintSet, Finite
 from costscape.sets.tangent import Polyhedral
-from costscape.sets.vectors import as_numpy
+from costscape.sets.validation import as_numpy
 from costscape.solvers.layer import Layer
-from costscape.tasks import Task
+from costscape.task import Refusal, Task
 
 SOLVE = {"solve_method": "Clarabel"} | dict.fromkeys(
     ("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10

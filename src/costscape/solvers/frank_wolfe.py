@@ -11,12 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Budget, ConstraintSet, Simplex
 from costscape.solvers.base import Objective, Solution, Solver, better
-from costscape.solvers.replayed import Replayed, value_and_slope
-from costscape.tasks import Task
+from costscape.solvers.graph_replay import Replayed, value_and_slope
+from costscape.task import Refusal, Task
 
 SEARCH = 8  # most evaluations along one direction; a quadratic needs two
 FLAT = 0.1  # a step is long enough when the slope along it has fallen to this share

@@ -25,11 +25,11 @@ from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, ConstraintSet
 from costscape.sets.tangent import Polyhedral
 from costscape.solvers.base import Solver
+from costscape.solvers.box_search import Separable
 from costscape.solvers.choose import choose
 from costscape.solvers.convex import Convex
 from costscape.solvers.layer import Layer
-from costscape.solvers.separable import Separable
-from costscape.tasks import SeparableTask, Task
+from costscape.task import SeparableTask, Task
 
 FLAT = 1e-4  # curvature over that of g across C: below, the gradient is cut off
 STEEP = 1e-2  # change of slope over the slope itself: below, a is no minimum

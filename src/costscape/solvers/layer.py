@@ -5,9 +5,8 @@ from abc import ABC, abstractmethod
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.refusal import Refusal
 from costscape.scenarios import ExpectedCost
-from costscape.tasks import Task
+from costscape.task import Refusal, Task
 
 
 class Layer(ABC):

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from costscape.tasks import SeparableTask
+from costscape.task import SeparableTask
 
 ROUNDINGS = 8  # by which f may miss its parabola and still count as one
 SHARE = 4  # outcomes that bend for one that does not, at most 1 in SHARE: beyond, nothing is won

@@ -28,7 +28,7 @@ from costscape.solvers.grids.deviations import deviations
 from costscape.solvers.grids.dust import without_dust
 from costscape.solvers.grids.kept import Kept, bytes_of, same
 from costscape.solvers.grids.table import Table, alone, asked, fill, probe, size_of, some
-from costscape.tasks import SeparableTask
+from costscape.task import SeparableTask
 
 NODES = 4096  # at most, of each coordinate
 FEWEST = 64

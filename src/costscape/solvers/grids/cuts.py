@@ -18,10 +18,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from costscape.expectation import CACHE
 from costscape.solvers.grids.bends import Bends
 from costscape.solvers.grids.even import Even
-from costscape.tasks import SeparableTask
-from costscape.weighted import CACHE
+from costscape.task import SeparableTask
 
 Array = npt.NDArray[Any]
 

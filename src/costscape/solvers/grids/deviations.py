@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from costscape.tasks import SeparableTask
+from costscape.task import SeparableTask
 
 PIECE, ACTIONS = 2**13, 4  # outcomes and actions looked at at once
 MARGIN = 1.3

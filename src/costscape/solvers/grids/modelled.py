@@ -17,7 +17,7 @@ from costscape.solvers.grids.kept import bytes_of
 from costscape.solvers.grids.single import search
 from costscape.solvers.grids.spots import Spots, cut, halved, in_shares, places
 from costscape.solvers.grids.table import Table, probe
-from costscape.tasks import SeparableTask
+from costscape.task import SeparableTask
 
 SLACK = 32  # roundings between two ways to compute g
 EPS = SLACK * torch.finfo(torch.float32).eps  # for one x alone, which is in this precision

@@ -6,13 +6,13 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from costscape.expectation import CACHE
 from costscape.sets import Box
 from costscape.solvers.grids.condensed import Condensed, product
 from costscape.solvers.grids.modelled import modelled
 from costscape.solvers.grids.spots import Spots, halved
 from costscape.solvers.grids.valleys import hopeful, local_minima
-from costscape.tasks import SeparableTask
-from costscape.weighted import CACHE
+from costscape.task import SeparableTask
 
 
 def among_nodes(

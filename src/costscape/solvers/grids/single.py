@@ -17,7 +17,7 @@ from costscape.solvers.grids.cuts import NODES, shares, tries
 from costscape.solvers.grids.even import Even
 from costscape.solvers.grids.groups import within
 from costscape.solvers.grids.table import FALL, Table
-from costscape.tasks import SeparableTask
+from costscape.task import SeparableTask
 
 Array = npt.NDArray[Any]
 

@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from costscape.expectation import CACHE
 from costscape.scenarios import ExpectedCost
 from costscape.solvers.grids.bends import Bends, find_bends
 from costscape.solvers.grids.cuts import Cuts
 from costscape.solvers.grids.groups import GROUP, lower_bounds
 from costscape.solvers.grids.kept import Kept, bytes_of, same
-from costscape.tasks import SeparableTask
-from costscape.weighted import CACHE
+from costscape.task import SeparableTask
 
 BYTES = 2**27  # of one table
 KEPT = 2**28  # bytes of all that are kept; what is found from them takes up to 9/16 more

@@ -1,0 +1,40 @@
+"""The problems that have a name. To add one, add a line."""
+
+import re
+from collections.abc import Callable
+
+from costscape.bench.zoo import ZOO
+from costscape.problems.inventory.inventory_recipe import one_item, whole_store
+from costscape.problems.problem import Problem
+from costscape.problems.synthetic.synthetic_recipe import synthetic_convex, synthetic_nonconvex
+from costscape.problems.vaccine.vaccine_recipe import eight_weeks, one_week
+from costscape.problems.wind.wind_recipe import wind_farm_bidding, wind_power
+
+PROBLEMS: dict[str, Callable[[int], Problem]] = {
+    "synthetic-convex": synthetic_convex,
+    "synthetic-nonconvex": synthetic_nonconvex,
+    "wind": wind_power,
+    "wind-farm": wind_farm_bidding,
+    "inventory": one_item,
+    "inventory-store": whole_store,
+    "vaccine": one_week,
+    "vaccine-wave": eight_weeks,
+}
+# a name ends in any whole number, the item of store 1
+PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {"inventory-item": one_item}
+
+
+def problem_named(name: str) -> Callable[[int], Problem]:
+    """The maker of a named problem; ``inventory-item8`` is the family's with item 8."""
+    if name in PROBLEMS:
+        return PROBLEMS[name]
+    if name in ZOO:
+        return ZOO[name]
+    found = re.fullmatch(r"(.*?)([1-9]\d*)", name)
+    if found and found[1] in PROBLEM_FAMILIES:
+        family, number = PROBLEM_FAMILIES[found[1]], int(found[2])
+        return lambda seed: family(seed, number)
+    raise ValueError(
+        f"There is no problem named {name!r}. There are {', '.join(sorted(PROBLEMS))}, and "
+        f"inventory-itemN with N the number of an item, such as inventory-item8."
+    )

@@ -1,0 +1,115 @@
+"""The difference between two methods, with an interval over test rows and seeds.
+
+    d_ij = m_ij(method) - m_ij(opponent)        seed i that both have, test row j
+
+With the measure m of every test row, the interval is that of ``difference_over_seeds``: blocks of
+rows and seeds together. Rows of earlier versions keep only the mean over j; their interval is
+Student's over seeds alone, which leaves out the chance in the test rows:
+
+    95 % = mean d_i +- t_{.975, n-1} sd(d_i) / sqrt(n)
+"""
+
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from costscape.bench.report.read_rows import Row
+from costscape.block_bootstrap import at_least_two, difference_over_seeds
+
+ARRAYS = {"gap": "gaps", "regret": "regrets", "cost": "costs"}  # of a measure, by test row
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Method minus opponent over ``n`` common seeds; fewer than two have no interval.
+
+    ``over_rows`` tells an interval over test rows and seeds from one over seeds alone.
+    """
+
+    opponent: str
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    over_rows: bool = False
+
+    @property
+    def verdict(self) -> str:
+        if self.n == 0:
+            return "no common seed"
+        if self.low is None or self.high is None:
+            return "one common seed, no interval"
+        if self.low <= 0 <= self.high:
+            return "tie"
+        return "better" if self.high < 0 else "worse"
+
+
+def paired(
+    ours: Mapping[int, Row], theirs: Mapping[int, Row], measure: str, opponent: str
+) -> PairedDifference:
+    """The difference in the measure of two methods' rows, by seed; every row has the measure."""
+    seeds = sorted(ours.keys() & theirs.keys())
+    d = np.array([float(ours[s][measure]) - float(theirs[s][measure]) for s in seeds])
+    if not seeds:
+        return PairedDifference(opponent, 0, None, None, None)
+    mean = float(d.mean())
+    if len(seeds) == 1:
+        return PairedDifference(opponent, 1, mean, None, None)
+    common = [(ours[seed], theirs[seed]) for seed in seeds]
+    half = _half_over_rows(common, measure)
+    over_rows = half is not None
+    if half is None:
+        from scipy.stats import t  # slow to import
+
+        half = float(t.ppf(0.975, len(d) - 1)) * float(d.std(ddof=1)) / math.sqrt(len(d))
+    return PairedDifference(opponent, len(d), mean, mean - half, mean + half, over_rows)
+
+
+def _half_over_rows(pairs: Sequence[tuple[Row, Row]], measure: str) -> float | None:
+    """Half of the interval over rows and seeds; None unless all runs kept the same test rows."""
+    found = []
+    for ours, theirs in pairs:
+        a, b = by_test_row(ours, measure), by_test_row(theirs, measure)
+        if a is None or b is None or ours.get("test_rows") != theirs.get("test_rows"):
+            return None
+        found.append(a - b)
+    tests = {ours.get("test_rows") for ours, _ in pairs}
+    if None in tests or len(tests) not in (1, len(pairs)) or len({len(d) for d in found}) > 1:
+        return None
+    table = np.stack(found)
+    block = max((row.get("block") or 1) for pair in pairs for row in pair)
+    interval = difference_over_seeds(
+        table, at_least_two(block, table.shape[1]), shared_rows=len(tests) == 1
+    )
+    return interval.high - interval.mean
+
+
+def by_test_row(row: Row, measure: str) -> np.ndarray | None:
+    """The measure of every test row; None where it was not kept, or for another recipe."""
+    path = row.get("costs_file")
+    if path is None:
+        return None
+    kept = _load(Path(path), Path(path).stat().st_mtime_ns)
+    values = kept.get(ARRAYS[measure])
+    return values if str(kept.get("recipe")) == row.get("recipe") else None
+
+
+@lru_cache(maxsize=64)  # an opponent's file is read for every other method
+def _load(path: Path, stamp: int) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            return {
+                name: kept[name].astype(np.float64) if name != "recipe" else kept[name]
+                for name in kept.files
+            }
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} should hold the costs of each test row, but it cannot be read ({error}). "
+            f"Delete the file, and its row to run again."
+        ) from error

@@ -1,0 +1,53 @@
+"""All problems in one table: a line for each method, a column for each problem."""
+
+import re
+from collections.abc import Sequence
+
+from costscape.bench.report.number_format import number
+from costscape.bench.report.read_rows import Row
+from costscape.bench.report.result_tables import text_table
+from costscape.bench.report.summary import OURS, Cell, summarise
+
+NOT_RUN = "-"
+
+
+def overview(rows: Sequence[Row]) -> str:
+    """Means of each problem's measure, three digits, with the seeds where others have more.
+
+    A * marks the best opponent, a + what is better than it by the paired 95 % interval and has a
+    lower mean than every opponent, those of a single seed among them.
+    """
+    cells = {(cell.label, cell.title): cell for cell in summarise(rows)}
+    problems = list(dict.fromkeys(problem for _, problem in cells))
+    least = {p: _least([c for c in cells.values() if c.title == p]) for p in problems}
+    measures = {cell.title: cell.measure for cell in cells.values()}
+    names = sorted({name for name, _ in cells}, key=_place)
+    lines = [{"method": "", **{p: measures[p] for p in problems}}]
+    for name in names:
+        found = {p: _cell(cells.get((name, p)), least[p]) for p in problems}
+        lines.append({"method": name, **found})
+    return text_table(lines)
+
+
+def _least(cells: list[Cell]) -> float:
+    """The lowest mean of an opponent."""
+    scores = [cell.score.mean for cell in cells if not cell.is_ours and cell.score is not None]
+    return min(scores, default=float("inf"))
+
+
+def _cell(cell: Cell | None, least: float) -> str:
+    if cell is None:
+        return NOT_RUN
+    if cell.score is None:
+        return "refused" if cell.refused else "failed"
+    fewer = f" n={cell.score.n}" if cell.score.n < cell.most else ""
+    clear = cell.difference is not None and cell.difference.verdict == "better"
+    better = clear and cell.score.mean < least
+    mark = "*" * cell.is_best_opponent + "+" * better
+    return f"{number(cell.score.mean, 3)}{mark}{fewer}"
+
+
+def _place(name: str) -> tuple[bool, str, int, str]:
+    """DF2 and blends first; the others by name, with 10 after 3."""
+    stem, count, rest = re.fullmatch(r"(\D*)(\d*)(.*)", name).groups()  # type: ignore[union-attr]
+    return not name.startswith(OURS), stem, int(count or 0), rest

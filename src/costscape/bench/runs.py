@@ -1,0 +1,177 @@
+"""One run: a method on a problem with a seed, and what exactly that means."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from costscape.bench.catalog import method_of
+from costscape.bench.fingerprint import facts_of
+from costscape.bench.problem_names import problem_named
+from costscape.bench.quick import brief, small
+from costscape.data import Splits
+from costscape.methods import Method
+from costscape.methods.saving import to_json
+from costscape.problems.problem import Problem
+from costscape.task import Refusal
+from costscape.training.loop import Training
+
+NO_FILE_NAME = r"[^\w.+-]+"  # characters that are replaced in the name of a file
+READABLE = re.compile(r"-?\d+(\.\d+)?(e[+-]\d+)?|True|False|None")
+LONGEST = 80  # characters of changes in the name of a file, where a hash follows
+NOWHERE = {"device", "checkpoint", "progress", "compile", "record"}  # of Training: how, not what
+
+
+@dataclass(frozen=True)
+class Run:
+    """A named method on a named problem.
+
+    ``changes`` are settings that differ from the named method's: those of its class, those of
+    Training (``epochs``; ignored where nothing is trained), and ``share``, the part of the
+    training rows that is used, the latest ones. ``quick`` makes everything small: to see that it
+    works, not to compare.
+
+    Two runs that differ have different names.
+    """
+
+    problem: str
+    method: str
+    seed: int = 0
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    quick: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the row's file, without ending.
+
+        Changes other than plain numbers, True, False and None are followed by a hash, since
+        different ones may look alike: "1/2" and "1_2", or 1 and "1".
+        """
+        return f"{self.problem}--{self.method}{self._label()}--{self.seed}{'.quick' * self.quick}"
+
+    def _label(self) -> str:
+        changes = dict(sorted(self.changes.items()))
+        label = "".join(f"-{key}{value}" for key, value in changes.items())
+        if all(_readable(key, value) for key, value in changes.items()):
+            return label
+        text = json.dumps(changes, default=repr)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        return f"{re.sub(NO_FILE_NAME, '_', label)[:LONGEST]}={digest}"
+
+
+def _readable(key: str, value: Any) -> bool:
+    """Whether key and value can be read off their text, one after the other."""
+    plain = value is None or isinstance(value, int | float)
+    return plain and bool(re.fullmatch("[a-z_]+", key) and READABLE.fullmatch(str(value)))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    problem: Problem
+    method: Method
+    recipe: str  # a hash: equal recipes give equal rows, timings aside
+
+
+def prepare(run: Run, device: str | None = None) -> Prepared:
+    """The problem and the unfitted method; the recipe does not depend on the device."""
+    made = _made(run)
+    return replace(made, method=_placed(made.method, Training(device=device)))
+
+
+def recipe_of(run: Run) -> str:
+    """The recipe, also where the method cannot even be made for the problem."""
+    try:
+        return _made(run).recipe
+    except Refusal as reason:
+        return _recipe(run, str(reason))
+
+
+def _made(run: Run) -> Prepared:
+    problem = problem_of(run.problem, run.seed, run.quick)
+    changes = dict(run.changes)
+    if (share := changes.pop("share", None)) is not None:
+        problem = replace(problem, data=_latest(problem.data, share))
+    method = method_of(run.method)(problem, run.seed)
+    if run.quick:
+        method = brief(method, problem.data.train)
+    method = _changed(method, changes, run.method)
+    settings = {**_settings(method), **_unsaid(method, problem)}
+    return Prepared(problem, method, _recipe(run, settings))
+
+
+def _placed(method: Method, at: Training) -> Method:
+    """The same method on that device; one without a training works where its task is."""
+    training = method.trains()
+    if training is not None:
+        return method.changed(training=replace(training, device=at.device, progress=False))
+    if method.task.feasible.bounds[0].device == at.where():
+        return method
+    return method.changed(task=deepcopy(method.task).to(at.where()))
+
+
+def _recipe(run: Run, settings: Any) -> str:
+    facts = [run.problem, run.seed, run.method, sorted(run.changes.items()), run.quick]
+    text = json.dumps([facts, settings, _facts(run.problem, run.seed, run.quick)])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=16)  # a sweep goes through the seeds again for every method
+def problem_of(name: str, seed: int, quick: bool) -> Problem:
+    made = problem_named(name)(seed)
+    return small(made) if quick else made
+
+
+@lru_cache(maxsize=64)
+def _facts(name: str, seed: int, quick: bool) -> list[Any]:
+    return facts_of(problem_of(name, seed, quick))
+
+
+def _latest(data: Splits, share: Any) -> Splits:
+    if not isinstance(share, int | float) or not 0 < share <= 1:
+        raise ValueError(f"share is a part of the training rows, in (0, 1], but got {share}.")
+    rows = max(1, round(share * len(data.train)))
+    return replace(data, train=data.train[len(data.train) - rows :])
+
+
+def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
+    own = method.setting_names() - {"task", "seed", "training"}
+    general = {f.name for f in fields(Training)} - NOWHERE
+    unknown = sorted(set(changes) - own - general)
+    if unknown:
+        raise ValueError(
+            f"{name} has no setting named {', '.join(unknown)}. It has "
+            f"{', '.join(sorted(own | general | {'share'}))}."
+        )
+    mine = {key: value for key, value in changes.items() if key in own}
+    rest = {key: value for key, value in changes.items() if key not in own}
+    training = method.trains()
+    try:
+        if training is not None:
+            mine["training"] = replace(training, **rest)
+        return method.changed(**mine)
+    except Refusal:
+        raise
+    except TypeError as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{name} cannot take {changes}: {reason}") from error
+
+
+def _unsaid(method: Method, problem: Problem) -> dict[str, Any]:
+    found = method.unsaid(problem.data.train)
+    training = method.trains()
+    if training is not None and training.epochs is None:
+        found = {**found, "epochs": training.for_rows(len(problem.data.train)).epochs}
+    return {"unsaid": found} if found else {}
+
+
+def _settings(method: Method) -> dict[str, Any]:
+    values = {f.name: getattr(method, f.name) for f in fields(method)}  # type: ignore[arg-type]
+    for name, value in values.items():
+        if isinstance(value, Training):
+            plain: dict[str, Any] = {f.name: f.default for f in fields(value) if f.name in NOWHERE}
+            values[name] = replace(value, **{**plain, "progress": False})
+    return {name: to_json(v) for name, v in values.items() if name not in ("task", "seed")}

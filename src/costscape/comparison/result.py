@@ -1,0 +1,92 @@
+"""What a comparison found: a row for each method, the pairs, and the advice."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from costscape.block_bootstrap import Difference, difference
+from costscape.comparison.advice import Standing, advise, recommend
+from costscape.comparison.sentences import number, numbers, text_table
+from costscape.methods import Method
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Methods on the same held-out rows; ``standings`` are in order of cost.
+
+    ``refused`` and ``failed`` have a sentence for each method that did not decide. ``block`` is
+    the length in rows of the blocks that the intervals resample.
+    """
+
+    standings: tuple[Standing, ...]
+    refused: Mapping[str, str]
+    failed: Mapping[str, str]
+    train_rows: int
+    val_rows: int
+    test_rows: int
+    block: int
+
+    @property
+    def best(self) -> str:
+        """The method of least cost on the test part, be it by chance."""
+        return self.standings[0].name
+
+    @property
+    def recommended(self) -> str:
+        """The simplest of the methods that the best is not clearly cheaper than."""
+        return recommend(self.standings).name
+
+    @property
+    def advice(self) -> str:
+        """Which method to use, by how much, and how sure that is."""
+        return advise(self.standings)
+
+    @property
+    def fitted(self) -> dict[str, Method]:
+        """The first seed's fit of each method, which has not seen the test part.
+
+        ``fitted[name].fit(X, Y)`` forgets that fit and learns from all rows.
+        """
+        return {standing.name: standing.model for standing in self.standings}
+
+    def __getitem__(self, name: str) -> Standing:
+        for standing in self.standings:
+            if standing.name == name:
+                return standing
+        why = self.refused.get(name) or self.failed.get(name)
+        known = ", ".join(repr(standing.name) for standing in self.standings)
+        raise KeyError(
+            f"{name!r} did not decide: {why}" if why else f"{name!r} is none of {known}."
+        )
+
+    def pair(self, name: str, other: str) -> Difference:
+        """What ``name`` costs above ``other``, row by row."""
+        return difference(self[name].costs - self[other].costs, self.block)
+
+    def __str__(self) -> str:
+        about = (
+            f"{self.train_rows:,} rows to learn from, {self.val_rows:,} to choose the epoch on, "
+            f"the last {self.test_rows:,} to test on. Intervals of 95 % by blocks of {self.block}."
+        )
+        lines = [
+            *(f"{name} refused: {why}" for name, why in self.refused.items()),
+            *(f"{name} failed: {why}" for name, why in self.failed.items()),
+        ]
+        table = text_table([self._line(standing) for standing in self.standings])
+        return "\n".join([about, "", table, *lines, "", self.advice])
+
+    def _line(self, s: Standing) -> dict[str, str]:
+        line = {
+            "method": s.name,
+            "cost": number(s.cost),
+            "error": number(s.standard_error, 2),
+            "regret": number(s.regret),
+            "sd of seeds": number(s.sd, 2),
+            "above the best": "" if s is self.standings[0] else numbers(s.above_best),
+            "fit": f"{number(s.fit_seconds, 2)} s",
+            "decide": f"{number(s.decide_seconds, 2)} s",
+        }
+        empty = [
+            *(["regret"] if all(other.regret is None for other in self.standings) else []),
+            *(["sd of seeds"] if all(other.sd is None for other in self.standings) else []),
+        ]
+        return {name: cell for name, cell in line.items() if name not in empty}

@@ -1,0 +1,105 @@
+"""Methods in which a point forecast and a learned loss take turns."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from costscape.data import Dataset
+from costscape.distributed import is_first, state_of_first
+from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.models import Point
+from costscape.task import Refusal, Task
+from costscape.training.checkpoint import Checkpoint
+from costscape.training.loop import History, Training, check_ema, copy_of
+from costscape.training.progress import progress
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What a checkpoint can keep."""
+
+    def state_dict(self) -> Any: ...
+
+    def load_state_dict(self, state: Any, /) -> Any: ...
+
+
+class PointRounds(ForecastMethod):
+    """A point forecast by least squares, then rounds in which it and a learned loss take turns."""
+
+    rounds: int
+
+    draws = None  # a point has none
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.forecast, Point):
+            raise Refusal(
+                f"{name} needs forecast=Point(), since its learned loss compares one forecast "
+                f"with one outcome, but got {self.forecast!r}. TwoStage takes mixtures."
+            )
+        if self.rounds < 1:
+            raise ValueError(f"{name} needs rounds of at least 1, but got {self.rounds}.")
+        check_ema(name, self.ema)
+
+    def _within(self, training: Training, epochs: int | None = None) -> Training:
+        """How one part is fitted in one round; a loss made anew each round is not compiled."""
+        epochs = epochs or training.epochs
+        return replace(training, epochs=epochs, checkpoint=None, compile=False, progress=False)
+
+    def _take_turns(
+        self,
+        task: Task,
+        model: Network,
+        parts: Mapping[str, Stateful],
+        turn: Callable[[int], float],
+        train: Dataset,
+        val: Dataset,
+    ) -> History:
+        """``turn(t)`` changes the model and gives a loss; leave it at its cheapest decisions.
+
+        The start counts as round 0. A turn must draw what it draws from t and the seed alone: with
+        the state of the model and of ``parts`` a broken fit then goes on as an unbroken one.
+        """
+        name = type(self).__name__
+        path = self.training.checkpoint if is_first() else None
+        own = replace(self.training, checkpoint=None, device=None, compile=False, progress=False)
+        keeper = Checkpoint(
+            None if path is None else f"{path}.rounds",
+            repr((name, self.seed, own)) + self._recipe(model, train, val, "rounds"),
+            train,
+            model,
+        )
+        score = self._score(task, val)
+        history, best = History(), copy_of(model)
+
+        def look(loss: float | None) -> None:
+            model.eval()
+            with torch.no_grad():
+                history.scores.append(score(model))
+            if loss is not None:
+                history.losses.append(loss)
+            if history.improved(len(history.scores) - 1, self.rounds + 1, 1):
+                best.update(copy_of(model))
+
+        with progress(f"{name} rounds", self.rounds, self.training.progress) as show:
+            if saved := state_of_first(keeper.load()):
+                model.load_state_dict(saved["model"])
+                for key, part in parts.items():
+                    part.load_state_dict(saved["parts"][key])
+                history, best = History(**saved["history"]), saved["best"]
+            else:
+                look(None)
+            for t in range(len(history.losses), self.rounds):
+                look(turn(t))
+                keeper.save(
+                    model=model.state_dict(),
+                    parts={key: part.state_dict() for key, part in parts.items()},
+                    history=vars(history),
+                    best=best,
+                )
+                show(t + 1, f"validation cost {history.scores[-1]:.5g}")
+        model.load_state_dict(best)
+        model.eval()
+        return history

@@ -1,0 +1,192 @@
+"""EGL: one learned loss for all pairs, fitted where models really predict.
+
+    sample   yhat_nk: the predictions at x_n of least-squares models along their training,
+             every second one with noise added
+             t_nk = f(y_n, a(yhat_nk)) - f(y_n, a(y_n))
+    fit      theta(x, y): mean_nk (phi(yhat_nk - c_n; theta(x_n, y_n)) - t_nk)^2 -> min
+    train    mean_n phi(m(x_n) - c_n; theta(x_n, y_n)) -> min over the forecaster m, theta fixed
+
+The loss phi is one of local_losses; one network theta gives its parameters for every pair, so that
+a few samples of each are enough. For a mixture the draws are moved so that their mean is at
+yhat_nk; centres c_n are those of LODL. Shah, Wilder, Perrault and Tambe, Leaving the Nest: Going
+Beyond Local Loss Functions for Predict-Then-Optimize, AAAI 2024.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from costscape.data import Dataset
+from costscape.methods.forecast.base import Network
+from costscape.methods.forecast.decision_samples import Forecasts, perturbations
+from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork
+from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best, first_moves
+from costscape.models import Builder, Units, by_shape
+from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
+from costscape.models.relative_outcomes import Level
+from costscape.solvers import Solver
+from costscape.task import Task
+from costscape.training.loop import Training, fit_network
+
+MODELS = 4  # fresh least-squares fits whose predictions are the samples
+WIDTH = 64
+EPOCHS = 30  # of the fit of theta
+
+
+@dataclass
+class EGL(LocalLossMethod):
+    """A loss whose parameters are a network of the pair.
+
+    - ``forecast``: Point() or Mixture(k).
+    - ``loss``: the family of phi.
+    - ``samples``: predictions of each outcome, a quarter of them from each of four fits.
+    - ``spread``: of the noise on every second prediction, in standard deviations of the first
+      forecast's residuals. Least-squares models all predict near the mean; the forecaster, trained
+      on the learned loss, goes elsewhere.
+    - ``draws``: as of TwoStage.
+    - ``cache``: a folder where decision samples are kept and found again by the next fit.
+    - ``encoder``, ``level``, ``ema``: as of TwoStage.
+    """
+
+    task: Task
+    forecast: Forecast = field(default_factory=Point)
+    loss: LocalLoss = field(default_factory=LossNetwork)
+    samples: int = 32
+    spread: float = 1.5
+    draws: int | None = 100
+    encoder: Builder | None = None
+    level: Level | None = None
+    cache: Path | str | None = None
+    ema: float | None = 0.995
+    solver: Solver | Literal["auto"] = "auto"
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_settings()
+
+    def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
+        sampler, predicted = self._sampler(), self._predictions(train)
+        rng = Generator(train.x.device).manual_seed(self.seed)
+        with torch.no_grad():
+            unit = self._unit(model, train.x)
+            noise = perturbations(len(train), self.samples // 2, train.y[0], rng)
+            predicted[:, 1::2] += unit * noise
+            if isinstance(model, MixtureForecast):
+                sets = Forecasts(task, self._cost(task, model, train.x), train.y)
+                mean = model.mean(train.x)
+                moves = predicted - mean[:, None]
+                moves = torch.cat([first_moves(sampler, sets, mean), moves], 1)
+                centre, e, t = around_best(mean, moves, sampler.losses(sets, moves))
+            else:
+                centre, e = train.y, predicted - train.y[:, None]
+                t = sampler.losses(Forecasts.of_outcomes(task, train.y), e)
+            e = (e / unit).flatten(2)
+            t = t / t.mean().clamp(min=1e-30)
+        theta = self._theta(deepcopy(model.units), train, e, t)
+        with torch.no_grad():
+            parameters = theta(train.x, train.y)
+        return Fitted(centre, torch.ones_like(t[:, 0]), parameters)
+
+    def _predictions(self, train: Dataset) -> Tensor:
+        """(n, samples, *y_shape): what least-squares fits predict before and after each epoch."""
+        parts = []
+        for i, rows in enumerate(torch.arange(self.samples).tensor_split(MODELS)):
+            if count := len(rows):
+                parts.append(self._along_a_fit(train, count, self.seed + 1 + i))
+        return torch.cat(parts, 1)
+
+    def _along_a_fit(self, train: Dataset, count: int, seed: int) -> Tensor:
+        seen: list[Tensor] = []
+
+        def keep(fitted: nn.Module) -> float:
+            assert isinstance(fitted, PointForecast)
+            seen.append(fitted.mean(train.x))
+            return 0.0
+
+        with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
+            torch.manual_seed(seed)
+            encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
+            model = PointForecast(
+                encoder, Units(train.x, train.y, self.level), tuple(train.y.shape[1:])
+            )
+        model = model.to(train.x).eval()
+        with torch.no_grad():
+            keep(model)
+        if count > 1:
+            fit_network(
+                model,
+                lambda batch, rng: model.loss(batch.x, batch.y).mean(),
+                train,
+                replace(self._short(count - 1), score_every=1),  # keep sees every epoch
+                seed=seed,
+                score=keep,
+                title="EGL predictions",
+            )
+        return torch.stack(seen, 1)
+
+    def _theta(self, units: Units, train: Dataset, e: Tensor, t: Tensor) -> "LossParameters":
+        """The network of the loss's parameters, fitted to all samples; not kept in checkpoints."""
+        with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
+            torch.manual_seed(self.seed)
+            encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
+            start = self.loss.start(e.shape[2], Generator().manual_seed(self.seed))
+            theta = LossParameters(encoder, units, start, e.shape[2])
+        theta = theta.to(train.x)
+        k, d = t.shape[1], e.shape[2]
+        packed = torch.cat([train.y.flatten(1), t, e.flatten(1)], 1)
+
+        def miss(batch: Dataset, rng: Generator) -> Tensor:
+            y, costs, errors = batch.y.split([d, k, k * d], 1)
+            phi = self.loss.value(
+                theta(batch.x, y.reshape(-1, *self.y_shape_)), errors.unflatten(1, (k, d))
+            )
+            off: Tensor = phi - costs
+            return off.square().mean()
+
+        fit_network(
+            theta,
+            miss,
+            Dataset(train.x, packed),
+            self._short(min(EPOCHS, self.training.for_rows(len(train)).epochs or EPOCHS)),
+            seed=self.seed,
+            title="EGL loss",
+        )
+        return theta
+
+    def _short(self, epochs: int) -> Training:
+        return replace(self.training, epochs=epochs, patience=epochs, smooth=1, checkpoint=None)
+
+
+class LossParameters(nn.Module):
+    """(x, y) -> the parameters of the pair's loss: a common start, and an MLP's departure from it.
+
+    The last layer begins at 0, so that every pair begins at the start.
+    """
+
+    def __init__(
+        self, encoder: nn.Module, units: Units, start: Float[Tensor, "p"], d: int
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.units = units
+        width = int(encoder.out_features) + d  # type: ignore[arg-type]
+        self.common = nn.Parameter(start.clone())
+        self.hidden = nn.Linear(width, WIDTH)
+        self.own = nn.Linear(WIDTH, len(start))
+        nn.init.zeros_(self.own.weight)
+        nn.init.zeros_(self.own.bias)
+
+    def forward(
+        self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]
+    ) -> Float[Tensor, "B p"]:
+        code = self.encoder(self.units.inputs(x))
+        both = torch.cat([code, self.units.standard(x, y).flatten(1)], 1)
+        own: Tensor = self.own(self.hidden(both).relu())
+        return self.common + own

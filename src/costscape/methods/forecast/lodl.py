@@ -1,0 +1,240 @@
+"""LODL: train the forecaster on losses that were fitted to what its decisions would cost.
+
+    sample   t_nk = f(y_n, a(F_n + e_nk)) - f(y_n, a(y_n))          (decision_samples)
+    fit      phi_n: mean_k (phi_n(e_nk) - t_nk)^2 -> min, each n     (local_losses)
+    train    mean_n phi_n(m(x_n) - c_n) -> min over the forecaster m
+
+A point forecast is perturbed around the outcome, F_n = c_n = y_n. A mixture is perturbed as a
+set: F_n are its draws at x_n, moved together, m(x) is its mean, and c_n the mean at which the
+decision costs least at y_n. That is not y_n: a cost that is not symmetric puts the decision of a
+set off its mean. Shah, Wang, Wilder, Perrault and Tambe, Decision-Focused Learning without
+Decision-Making: Learning Locally Optimized Decision Losses, NeurIPS 2022.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from costscape.block_bootstrap import at_least_two, block_length, standard_error
+from costscape.data import Dataset
+from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.forecast.decision_samples import (
+    Forecasts,
+    Sampler,
+    best_move,
+    perturbations,
+)
+from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork, fit_losses
+from costscape.models import Builder
+from costscape.models.forecasts import Forecast, MixtureForecast, Point
+from costscape.models.relative_outcomes import Level
+from costscape.solvers import Solver, choose
+from costscape.task import Task
+from costscape.training.loop import History, Training, copy_of
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """phi_n for n pairs, at (m - centre_n) / unit(x_n), and its weight in the training loss."""
+
+    centre: Float[Tensor, "n ..."]
+    weight: Float[Tensor, "n"]
+    parameters: Float[Tensor, "n p"]
+
+
+class LocalLossMethod(ForecastMethod):
+    """A forecast by likelihood, then trained on a learned loss for each pair.
+
+    Errors are measured in ``spread`` standard deviations of the first forecast's residuals. The
+    second stage is kept only if its decisions cost less on the validation rows than the first's,
+    by more than one standard error of the difference. Neighbouring rows are alike, so the
+    standard error is that of a moving-block bootstrap.
+    Of a mixture it trains the locations alone, so that the spread is that of the first stage, on
+    which the losses were sampled.
+    """
+
+    loss: LocalLoss
+    samples: int | None
+    spread: float
+    cache: Path | str | None
+
+    radius_: Tensor  # one unit of error, in standard deviations of the labels
+
+    @abstractmethod
+    def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
+        """Sample decisions and fit phi_n to them."""
+
+    def unsaid(self, train: Dataset) -> dict[str, Any]:
+        return {**super().unsaid(train), "acceptance": "block standard error"}
+
+    def _check_settings(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.loss, LocalLoss):
+            raise TypeError(
+                f"{name} needs a local loss such as LossNetwork(), but got {self.loss!r}."
+            )
+        if self.samples is not None and self.samples < 1:
+            raise ValueError(f"{name} needs samples of at least 1, but got {self.samples}.")
+        if not self.spread > 0:
+            raise ValueError(f"{name} needs a positive spread, but got {self.spread}.")
+
+    def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
+        first = self._by_likelihood(task, model, train, val)
+        with torch.no_grad():
+            one = torch.ones_like(train.y[:, None])
+            residual = (train.y - model.mean(train.x))[:, None] / model.units.spread(train.x, one)
+        self.radius_ = self.spread * residual.std(0, correction=0).clamp(min=1e-6)
+        fitted = self._fit_losses(task, model, train)
+        return [first, *self._train(task, model, fitted, train, val)]
+
+    def _unit(self, model: Network, x: Tensor) -> Tensor:
+        """One unit of error at each x (B, 1, *y_shape), in the user's units."""
+        return model.units.spread(x, self.radius_.expand(len(x), *self.radius_.shape))
+
+    def _sampler(self) -> Sampler:
+        return Sampler(
+            self.solver, self.cache, f"{type(self).__name__} samples", self.training.progress
+        )
+
+    def _train(
+        self, task: Task, model: Network, fitted: Fitted, train: Dataset, val: Dataset
+    ) -> list[History]:
+        d = prod(train.y.shape[1:])
+        # a loss travels with its x through the shuffled batches, in the place of the label
+        packed = torch.cat(
+            [fitted.centre.flatten(1), fitted.weight[:, None], fitted.parameters], 1
+        )
+
+        def loss(batch: Dataset, rng: Generator) -> Tensor:
+            centre, weight, parameters = batch.y.split([d, 1, batch.y.shape[1] - d - 1], 1)
+            error = (model.mean(batch.x).flatten(1) - centre)[:, None]
+            e = error / self._unit(model, batch.x).flatten(2)
+            value: Tensor = (weight * self.loss.value(parameters, e)).mean()
+            return value
+
+        if isinstance(model, MixtureForecast):
+            for name, parameter in model.named_parameters():
+                parameter.requires_grad_(name.startswith("location."))
+        start, before = copy_of(model), self._paid(task, model, val)
+        pairs = Dataset(train.x, packed)
+        histories = self._refine(task, model, loss, train, val, [self.training], pairs)
+        model.requires_grad_(True)
+        saved = (before - self._paid(task, model, val)).double().cpu().numpy()
+        block = at_least_two(block_length(len(saved)), len(saved))
+        if not saved.mean() > standard_error(saved, block):
+            model.load_state_dict(start)
+            histories[0].best_epoch = -1
+        return histories
+
+    def _paid(self, task: Task, model: Network, val: Dataset) -> Tensor:
+        """f(y, a(x)) on each row of val."""
+        with torch.no_grad():
+            g = self._cost(task, model, val.x)
+            solver = choose(g, task.feasible) if self.solver == "auto" else self.solver
+            return task.cost(val.y, solver.minimise(g, task.feasible, len(val)).action)
+
+
+@dataclass
+class LODL(LocalLossMethod):
+    """A loss of its own for each training pair.
+
+    - ``forecast``: Point() or Mixture(k).
+    - ``loss``: the family of phi_n.
+    - ``samples``: how many perturbed forecasts are decided for each pair; None is 120 for a point
+      and 30 for a mixture, of which each takes M times the work, and half as many again to find
+      the best location.
+    - ``spread``: of the perturbations, in standard deviations of the first forecast's residuals.
+    - ``draws``: as of TwoStage.
+    - ``cache``: a folder where decision samples are kept and found again by the next fit.
+    - ``encoder``, ``level``, ``ema``: as of TwoStage.
+    """
+
+    task: Task
+    forecast: Forecast = field(default_factory=Point)
+    loss: LocalLoss = field(default_factory=LossNetwork)
+    samples: int | None = None
+    spread: float = 1.5
+    draws: int | None = 100
+    encoder: Builder | None = None
+    level: Level | None = None
+    cache: Path | str | None = None
+    ema: float | None = 0.995
+    solver: Solver | Literal["auto"] = "auto"
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_settings()
+
+    def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
+        rng = Generator(train.x.device).manual_seed(self.seed)
+        with torch.no_grad():
+            unit = self._unit(model, train.x)
+            k = self.samples or (30 if isinstance(model, MixtureForecast) else 120)
+            noise = unit * perturbations(len(train), k, train.y[0], rng)
+            if isinstance(model, MixtureForecast):
+                centre, e, t = self._around_sets(task, model, train, noise)
+            else:
+                t = self._sampler().losses(Forecasts.of_outcomes(task, train.y), noise)
+                centre, e = train.y, noise
+            # a pair whose decision hardly matters weighs little; its loss is fitted all the same
+            scale = t.mean(1)
+            scale = scale.clamp(min=1e-3 * float(scale.mean()) + 1e-30)
+        parameters = fit_losses(
+            self.loss,
+            (e / unit).flatten(2),
+            t / scale[:, None],
+            seed=self.seed,
+            title="LODL losses",
+            shown=self.training.progress,
+        )
+        return Fitted(centre, scale / scale.mean(), parameters)
+
+    def _around_sets(
+        self, task: Task, model: MixtureForecast, train: Dataset, noise: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The best means, and moves from them with their losses over that at the best."""
+        sets = Forecasts(task, self._cost(task, model, train.x), train.y)
+        mean = model.mean(train.x)
+        guesses = first_moves(self._sampler(), sets, mean)
+        about = (train.y - mean)[:, None]
+        moves = torch.cat([guesses, about + noise[:, ::2]], 1)
+        t = self._sampler().losses(sets, moves)
+        more = best_move(t, moves)[:, None] + noise
+        moves, t = (
+            torch.cat([moves, more], 1),
+            torch.cat([t, self._sampler().losses(sets, more)], 1),
+        )
+        return around_best(mean, moves, t)
+
+
+def first_moves(
+    sampler: Sampler, sets: Forecasts, mean: Float[Tensor, "n ..."]
+) -> Float[Tensor, "n G ..."]:
+    """Moves that may bring the decision of a set to the best one.
+
+    For costs of y - a that is the difference of the decisions, a(y_n) - a(F_n), in the interior
+    of C; also tried are the mean to y_n, and no move.
+    """
+    y = sets.y
+    guesses = [y - mean, torch.zeros_like(y)]
+    if sets.task.feasible.dim == prod(y.shape[1:]):
+        shift = sampler.hindsight(sets.task, y) - sampler.decisions(sets)
+        guesses.insert(0, shift.reshape(y.shape))
+    return torch.stack(guesses, 1)
+
+
+def around_best(
+    mean: Float[Tensor, "n ..."], moves: Float[Tensor, "n K ..."], t: Float[Tensor, "n K"]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The location with the least loss, the moves from it, and their losses over that least."""
+    best = best_move(t, moves)
+    over = t - t.min(1, keepdim=True).values
+    return mean + best, moves - best[:, None], over

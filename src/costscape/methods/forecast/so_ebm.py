@@ -1,0 +1,186 @@
+"""SO-EBM: the best action in hindsight is to be likely where the forecast makes it cheap.
+
+    E(a; x) = mean_m f(y_m, a) / T,   y_m ~ p(. | x),        p(a | x) = exp(-E(a; x)) / Z(x)  on C
+
+    minimise  mean_(x, y)  E(a*; x) + log Z(x)  +  weight KL( exp(-f(y, .) / T) / Z_f || p(. | x) )
+
+with a* the best action had y been known, starting from the forecast of maximum likelihood.
+
+The likelihood of a* is not the cost of a decision. With one coordinate, the means of the forecast
+free to move and C wide, its slope vanishes where E_y[ d/da E_m f(y_m, a) at a = a*(y) ] = 0: for
+c_u (y-a)+ + c_o (a-y)+ where a draw y_m falls below y with probability c_u / (c_u + c_o), in place
+of the best action. Where f is lopsided the second stage then leads away from good decisions, at
+any T, and the start is kept. The KL term leads to least expected cost as T grows, since
+exp(-f / T) averages over y as -f does.
+
+Kong, Cui, Zhuang, Feng, Prakash and Zhang, End-to-end Stochastic Optimization with Energy-based
+Model, NeurIPS 2022.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import log
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from costscape.data import Dataset
+from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.forecast.langevin import Langevin, Weighted, around
+from costscape.methods.scoring import hindsight_actions, sampled_costs
+from costscape.models import Builder
+from costscape.models.forecasts import Forecast, Mixture, MixtureForecast
+from costscape.models.relative_outcomes import Level
+from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.sets import Box, Finite
+from costscape.solvers import Solver
+from costscape.task import Refusal, Task
+from costscape.training.loop import History, Training
+
+RATE = 1e-4  # a tenth of the paper's: as good where the second stage helps, else less harmful
+VARIANCES = (0.0025, 0.005, 0.0125)  # in squared widths of C; the paper's .01, .02, .05 on [-1, 1]
+FEW = 10  # components whose closed form costs a training step less than draws do
+DRAWS = 16  # of a training step, elsewhere
+
+
+@dataclass
+class SOEBM(ForecastMethod):
+    """A mixture by likelihood, then by the likelihood of the best actions in hindsight.
+
+    The second stage is kept only if it decides better on the validation part than its start:
+    else ``history_[1].best_epoch`` is -1 and the forecast is that of TwoStage.
+
+    - ``forecast``: Mixture(k); a point has no law to draw from.
+    - ``draws``: how many outcomes stand for the mixture in deciding, or None for the task's closed
+      form.
+    - ``train_draws``: the same in a training step, drawn afresh; None takes the closed form where
+      the task knows one and the mixture has up to 10 components, else 16 draws.
+    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
+    - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it.
+    - ``samples``: N, the actions that a pair's log Z is estimated from on a Box. They come from an
+      equal mixture of Gaussians at a*, truncated to the box.
+    - ``variances``: of those Gaussians, in squared units of a; the paper's are (.01, .02, .05) for
+      its synthetic problems, (.02, .05, .1) for wind, (.05, .1, .2) for inventory. None: the first
+      of these, relative to the width of the box. They reach little of a flat p: (.01, .1, 1) have
+      a tenth of the error in log Z, and decide no better.
+    - ``weight``: of the KL term; the paper's.
+    - ``temperature``: T, in the units of f. None: the spread of f(y, .) over C. The paper has 1,
+      which makes p sharp where costs are in the tens.
+    - ``langevin``: the chains that draw from p(a | x) where C is neither a Box nor a Finite list.
+      One chain for each pair goes from a* to a~, another to a_f ~ exp(-f(y, .) / T), and the loss
+      is contrastive, E(a*) - E(a~) + weight (E(a_f) - E(a~)), with the same slope. On a Finite
+      list all sums are exact.
+    - ``ema``: decay of the moving average of the weights, or None.
+    """
+
+    task: Task
+    forecast: Forecast = field(default_factory=Mixture)
+    draws: int | None = 100
+    encoder: Builder | None = None
+    level: Level | None = None
+    variances: tuple[float, ...] | None = None
+    samples: int = 512
+    weight: float = 0.01
+    temperature: float | None = None
+    train_draws: int | None = None
+    langevin: Langevin = field(default_factory=Langevin)
+    ema: float | None = 0.995
+    solver: Solver | Literal["auto"] = "auto"
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.forecast, Mixture):
+            raise Refusal(
+                f"SOEBM needs a forecast with a law to draw from, but got {self.forecast!r}. Pass "
+                f"Mixture(1), or take TwoStage for a point."
+            )
+        for name in ("samples", "train_draws"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"SOEBM needs {name} of at least 1, but got {value}.")
+        if not 0 <= self.weight < float("inf"):
+            raise ValueError(f"SOEBM needs a weight of at least 0, but got {self.weight}.")
+        if self.temperature is not None and not 0 < self.temperature < float("inf"):
+            raise ValueError(
+                f"SOEBM needs a positive temperature, or None to take the spread of the cost, but "
+                f"got {self.temperature}."
+            )
+        if self.variances is not None and not all(v > 0 for v in self.variances or (0,)):
+            raise ValueError(
+                f"SOEBM needs one or more positive variances, or None to take them from the width "
+                f"of the set, but got {self.variances}."
+            )
+
+    def loss(
+        self,
+        energy: Callable[[Tensor], Tensor],
+        paid: Callable[[Tensor], Tensor],
+        best: Float[Tensor, "B d"],
+        task: Task,
+        rng: Generator,
+    ) -> Float[Tensor, "B"]:
+        """The objective of each pair, up to a constant, with freshly drawn actions.
+
+        ``energy`` and ``paid`` are E(.; x) and f(y, .) / T, from actions (B or 1, N, d) to (B, N).
+        """
+        at_best = energy(best.unsqueeze(1))[:, 0]
+        if isinstance(task.feasible, Box | Finite):
+            found = self._weighted(task.feasible, best, rng)
+            e = energy(found.actions)
+            with torch.no_grad():
+                v = found.weights(paid(found.actions))
+            log_z = found.log_normaliser(e)
+            return at_best + log_z + self.weight * ((v * e).sum(1) + log_z)
+        likely = self.langevin.walk(energy, best.unsqueeze(1), task.feasible, rng)
+        cheap = self.langevin.walk(paid, best.unsqueeze(1), task.feasible, rng)
+        e = energy(torch.cat([likely, cheap], 1))
+        return at_best - e[:, 0] + self.weight * (e[:, 1] - e[:, 0])
+
+    def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
+        assert isinstance(model, MixtureForecast)
+        first = self._by_likelihood(task, model, train, val)
+        best = hindsight_actions(task, train.y, self.solver)
+        scale = self.temperature or spread(task, train.y, self.seed)
+        size, shape = train.y[0].numel(), train.y.shape[1:]
+
+        def loss(batch: Dataset, rng: Generator) -> Tensor:
+            y, a = batch.y[:, :size].unflatten(1, shape).unsqueeze(1), batch.y[:, size:]
+            g = self._forecast_cost(task, model, batch.x, rng)
+            each = self.loss(
+                lambda a: g(a) / scale, lambda a: task.cost(y, a) / scale, a, task, rng
+            )
+            return each.mean()
+
+        way = replace(self.training, lr=self.training.lr or RATE)
+        beside = Dataset(train.x, torch.cat([train.y.flatten(1), best], 1))  # a* beside its y
+        return [first, *self._refine(task, model, loss, train, val, [way], beside)]
+
+    def _forecast_cost(
+        self, task: Task, model: MixtureForecast, x: Tensor, rng: Generator
+    ) -> ExpectedCost:
+        """g under the forecast, with slopes to the network."""
+        assert isinstance(self.forecast, Mixture)
+        known = task.normal is not None and task.y_dims == 1
+        if self.train_draws is None and known and self.forecast.components <= FEW:
+            return ExpectedCost(task.of_normals(), model.laws(x))
+        y = model.samples(x, self.train_draws or DRAWS, rng)
+        return ExpectedCost(task, Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y))
+
+    def _weighted(self, feasible: Box | Finite, best: Tensor, rng: Generator) -> Weighted:
+        if isinstance(feasible, Finite):
+            k = len(feasible.actions)
+            return Weighted(feasible.actions[None], best.new_full((1, k), -log(k)))
+        lower, upper = feasible.bounds
+        unit = upper - lower if self.variances is None else torch.ones_like(lower)
+        v = best.new_tensor(self.variances or VARIANCES)
+        return around(best, feasible, v.sqrt()[:, None] * unit, self.samples, rng)
+
+
+def spread(task: Task, y: Float[Tensor, "n ..."], seed: int) -> float:
+    """The deviation of f(y, .) over C, the mean of up to 256 labels; 1 where f is flat in a."""
+    cost = sampled_costs(task.cost, task.feasible, y, seed)
+    return float(cost.std(1, correction=0).mean()) or 1.0

@@ -1,0 +1,224 @@
+"""TaskMet: learn the metric in which the forecast is fitted, from what its decisions cost.
+
+    theta*(phi) = argmin  l(theta, phi) = mean_(x, y)  e' A_phi(x) e / m,   e = c_theta(x) - y
+    minimise over phi     L(theta*) = mean_(x, y)  f(y, a*(c_theta*(x)))
+
+    dL/dphi = -(dL/dtheta) (d2l/dtheta2)^-1 (d2l/dtheta dphi)        (implicit function theorem)
+
+with a* the argmin of f(c_theta(x), .) over C, differentiated by its optimality conditions.
+
+Bansal, Chen, Mukadam and Amos, TaskMet: Task-Driven Metric Learning for Model Learning,
+NeurIPS 2023.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import ceil, prod
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from costscape.data import Dataset
+from costscape.methods.forecast.alternating import PointRounds, Stateful
+from costscape.methods.forecast.base import Network
+from costscape.models import Builder
+from costscape.models.forecasts import Forecast, Point, PointForecast
+from costscape.models.relative_outcomes import Level
+from costscape.solvers import Implicit, Solver
+from costscape.task import Refusal, Task
+from costscape.training.loop import History, Training, fit_network
+
+FULL = 16  # numbers in an outcome, up to which the metric is a full matrix
+
+Tensors = list[Tensor]
+
+
+def _inner() -> Training:
+    return Training(epochs=60, batch_size=64, lr=1e-3, decay=False, patience=20, smooth=5)
+
+
+@dataclass
+class TaskMet(PointRounds):
+    """A point forecast, first by least squares, then in a metric that its decisions teach.
+
+    Each round fits theta in the metric for ``steps`` batches, or whole passes of no fewer, then
+    moves the metric by one step of Adam. The round of the cheapest decisions on validation is
+    kept, the least-squares start among them.
+
+    e' A e is the same for e and -e: a forecast free enough to be the mean of y given x is that
+    mean in every metric. The metric decides where and in which coordinates a forecast of too few
+    parameters errs; it cannot shift one towards the cheaper side of a lopsided cost.
+
+    - ``rounds``, ``steps``: of the metric, and of theta in each.
+    - ``rate``: of the metric's Adam (the paper's 1e-3).
+    - ``batch_size``: pairs behind one step of the metric.
+    - ``width``: units in the metric's hidden layer (the paper's 200).
+    - ``iterations``, ``ridge``: of conjugate gradients on (H + ridge)^2 u = (H + ridge) dL/dtheta,
+      H = d2l/dtheta2 (the paper's 5 and 1e-5).
+    - ``full``: A = L L' + exp(c) with L lower triangular, or, if False, diagonal; None is full for
+      outcomes of up to 16 numbers.
+    - ``inner``: batch size and rate of theta's fit. Checkpoint, device and progress are those of
+      ``training``, which is the start's.
+    - ``encoder``, ``level``, ``ema``: as of TwoStage.
+    """
+
+    task: Task
+    forecast: Forecast = field(default_factory=Point)
+    rounds: int = 50
+    steps: int = 100
+    rate: float = 1e-3
+    batch_size: int = 256
+    width: int = 200
+    iterations: int = 5
+    ridge: float = 1e-5
+    full: bool | None = None
+    inner: Training = field(default_factory=_inner)
+    encoder: Builder | None = None
+    level: Level | None = None
+    ema: float | None = 0.995
+    solver: Solver | Literal["auto"] = "auto"
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("steps", "batch_size", "width", "iterations"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"TaskMet needs {name} of at least 1, but got {getattr(self, name)}."
+                )
+        if not self.rate > 0:
+            raise ValueError(f"TaskMet needs a positive rate, but got {self.rate}.")
+        if not self.ridge >= 0:
+            raise ValueError(f"TaskMet needs ridge of at least 0, but got {self.ridge}.")
+
+    def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
+        assert isinstance(model, PointForecast)
+        layer = Implicit(self.solver)
+        if reason := layer.refuses(task):
+            raise Refusal(f"TaskMet differentiates the decision, and that {reason}.")
+        start = self._by_likelihood(task, model, train, val)
+        x, size = train.x, prod(train.y.shape[1:])
+        full = size <= FULL if self.full is None else self.full
+        with torch.random.fork_rng([x.device] if x.is_cuda else []):
+            torch.manual_seed(self.seed)
+            metric = Metric(x[0].numel(), size, self.width, full).to(x)
+        optimiser = torch.optim.Adam(metric.parameters(), lr=self.rate)
+        rows = self.steps * self.inner.batch_size
+        inner = self._within(self.inner, ceil(rows / len(train)))
+        theta = [p for p in model.parameters() if p.requires_grad]
+        phi = list(metric.parameters())
+
+        def turn(t: int) -> float:
+            rng = Generator().manual_seed(self.seed + t)
+            part = _some(train, rows, rng)
+            metric.requires_grad_(False)
+            fit_network(
+                model,
+                lambda batch, _: distance(model, metric, batch).mean(),
+                part,
+                inner,
+                seed=self.seed + t,
+                ema=self.ema,
+            )
+            metric.requires_grad_(True)
+            part = _some(train, self.batch_size, rng)
+            # cuDNN's recurrent networks have no second derivative
+            with torch.backends.cudnn.flags(enabled=False):
+                outer = task.cost(part.y, layer(self._cost(task, model, part.x))).mean()
+                slope = torch.autograd.grad(outer, theta)
+                inside = distance(model, metric, part).mean()
+                moved = hypergradient(inside, slope, theta, phi, self.iterations, self.ridge)
+            for p, g in zip(phi, moved, strict=True):
+                p.grad = g
+            optimiser.step()
+            return outer.item()
+
+        parts: dict[str, Stateful] = {"metric": metric, "optimiser": optimiser}
+        return [start, self._take_turns(task, model, parts, turn, train, val)]
+
+
+class Metric(nn.Module):
+    """A_phi(x) = L(x) L(x)' + exp(c), the identity at first; L linear in a hidden layer of x."""
+
+    def __init__(self, features: int, size: int, width: int, full: bool) -> None:
+        super().__init__()
+        self.full = full
+        rows, columns = torch.tril_indices(size, size) if full else torch.arange(size).repeat(2, 1)
+        self.where = (rows, columns)
+        self.code = nn.Sequential(nn.Flatten(), nn.Linear(features, width), nn.ReLU())
+        self.root = nn.Linear(width, len(rows))
+        nn.init.zeros_(self.root.weight)
+        with torch.no_grad():
+            self.root.bias.copy_((rows == columns) * 0.5**0.5)
+        self.c = nn.Parameter(torch.tensor(0.5).log())
+
+    def forward(self, x: Float[Tensor, "B ..."], e: Float[Tensor, "B m"]) -> Float[Tensor, "B"]:
+        """e' A(x) e of each row; x as the network sees it."""
+        root: Tensor = self.root(self.code(x))
+        if not self.full:
+            return ((root.square() + self.c.exp()) * e.square()).sum(1)
+        rows, columns = self.where
+        L: Tensor = root.new_zeros(len(x), e.shape[1], e.shape[1])
+        L[:, rows, columns] = root
+        return (L.mT @ e[..., None]).square().sum((1, 2)) + self.c.exp() * e.square().sum(1)
+
+
+def distance(model: PointForecast, metric: Metric, batch: Dataset) -> Float[Tensor, "B"]:
+    """e' A(x) e / m of each pair, in standard deviations of the labels."""
+    units = model.units
+    e = units.standard(batch.x, model.mean(batch.x)) - units.standard(batch.x, batch.y)
+    e = e.flatten(1)
+    each: Tensor = metric(units.inputs(batch.x), e)
+    return each / e.shape[1]
+
+
+def hypergradient(
+    inside: Tensor,
+    slope: Sequence[Tensor],
+    theta: Sequence[Tensor],
+    phi: Sequence[Tensor],
+    iterations: int,
+    ridge: float,
+) -> Tensors:
+    """-(dL/dtheta) (H + ridge)^-1 (d2l/dtheta dphi) at a minimum of ``inside`` = l(theta, phi)."""
+    first = torch.autograd.grad(inside, theta, create_graph=True)
+
+    def curve(v: Tensors) -> Tensors:
+        Hv = torch.autograd.grad(first, theta, v, retain_graph=True, materialize_grads=True)
+        return [h + ridge * each for h, each in zip(Hv, v, strict=True)]
+
+    u = normal_cg(curve, list(slope), iterations)
+    minus = [-each for each in u]
+    return list(torch.autograd.grad(first, phi, minus, materialize_grads=True))
+
+
+def normal_cg(curve: Callable[[Tensors], Tensors], b: Tensors, iterations: int) -> Tensors:
+    """u with curve(u) = b, of a symmetric curve that need not be positive: CG on curve^2."""
+    u = [torch.zeros_like(each) for each in b]
+    r = curve(b)
+    p, rr = r, _dot(r, r)
+    for _ in range(iterations):
+        Hp = curve(p)
+        step = rr / _dot(Hp, Hp).clamp(min=torch.finfo(rr.dtype).tiny)
+        u = _add(u, step, p)
+        r = _add(r, -step, curve(Hp))
+        new = _dot(r, r)
+        p = _add(r, new / rr.clamp(min=torch.finfo(rr.dtype).tiny), p)
+        rr = new
+    return u
+
+
+def _dot(a: Tensors, b: Tensors) -> Tensor:
+    return torch.stack([(x * y).sum() for x, y in zip(a, b, strict=True)]).sum()
+
+
+def _add(a: Tensors, s: Tensor, b: Tensors) -> Tensors:
+    return [x + s * y for x, y in zip(a, b, strict=True)]
+
+
+def _some(data: Dataset, rows: int, rng: Generator) -> Dataset:
+    i = torch.randperm(len(data), generator=rng)[:rows].to(data.x.device)
+    return Dataset(data.x[i], data.y[i])

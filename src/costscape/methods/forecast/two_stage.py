@@ -1,0 +1,43 @@
+"""Two-stage: first forecast y, then decide as if the forecast were the truth.
+
+fit     max  mean_(x, y)  log p(y | x)
+decide  argmin_a  mean_m f(y_m, a),  y_m ~ p(. | x)
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from costscape.data import Dataset
+from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.models import Builder
+from costscape.models.forecasts import Forecast, Mixture
+from costscape.models.relative_outcomes import Level
+from costscape.solvers import Solver
+from costscape.task import Task
+from costscape.training.loop import History, Training
+
+
+@dataclass
+class TwoStage(ForecastMethod):
+    """A point or a mixture by likelihood; the epoch is that of the cheapest decisions.
+
+    - ``forecast``: Point() or Mixture(k).
+    - ``draws``: how many outcomes stand for the mixture (the paper's 100; 1000 decide clearly
+      better), or None for the task's closed form.
+    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
+    - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it.
+    - ``ema``: decay of the moving average of the weights, or None.
+    """
+
+    task: Task
+    forecast: Forecast = field(default_factory=Mixture)
+    draws: int | None = 100
+    encoder: Builder | None = None
+    level: Level | None = None
+    ema: float | None = 0.995
+    solver: Solver | Literal["auto"] = "auto"
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
+        return [self._by_likelihood(task, model, train, val)]

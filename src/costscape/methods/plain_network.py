@@ -1,0 +1,137 @@
+"""Plain network: DF2 without attention, g(x, a) an ordinary network on x and a.
+
+    minimise  mean_(x, y)  mean_(a ~ C)  ( g(x, a) - f(y, a) )^2 / s(a)^2
+
+as DF2 does (paper, Eq. 3), but g is no longer an average of f over outcomes, so it knows f only
+from its samples (paper, Ablation Study). Where f is convex in a the network is kept convex in a
+too, by the input-convex form of Amos, Xu and Kolter, ICML 2017.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+from torch import Generator, Tensor, nn
+
+from costscape.data import Dataset
+from costscape.methods.scoring import sampled_costs, spread_of, validation_cost
+from costscape.methods.surfaces import SurfaceMethod
+from costscape.models import Builder, Standardise, by_shape
+from costscape.models.cost_network import Free, InputConvex, Surface, SurfaceAt
+from costscape.solvers import Solver
+from costscape.task import Cost, SeparableTask, Task
+from costscape.training.loop import Training, check_ema, fit_network
+
+ACTIONS = 32  # a step, shared among the coordinates where each has its own network
+RATE = 2e-3  # of 1e-3, 2e-3 and 5e-3 the best on validation
+
+
+@dataclass
+class PlainNetwork(SurfaceMethod):
+    """Two hidden layers of ``hidden`` units on q(x) and a; ``actions`` sampled at each step.
+
+    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
+    - ``convex``: whether g(x, .) is convex by construction; None where the task is.
+    - ``weighting``: divide each residual by the spread of f(., a) over the batch.
+    - ``by_coordinate``: for a SeparableTask one network for each summand of the cost, which sees
+      its own coordinate of a alone.
+    - ``standardise``: False lets the network see x in its own units.
+    - ``ema``: decay of the moving average of the weights, or None.
+    """
+
+    task: Task
+    encoder: Builder | None = None
+    convex: bool | None = None
+    hidden: int = 64
+    actions: int | None = None
+    weighting: bool = True
+    by_coordinate: bool = True
+    standardise: bool = True
+    ema: float | None = 0.995
+    solver: Solver | Literal["auto"] = "auto"
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "actions"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"PlainNetwork needs {name} of at least 1, but got {value}.")
+        check_ema("PlainNetwork", self.ema)
+        if self.convex and not self.task.convex:
+            raise ValueError(
+                "PlainNetwork with convex=True needs a cost that is convex in a, but this task "
+                "does not promise it, and a convex g cannot follow a cost that is not. Make the "
+                "task with convex=True if it is, or leave convex out."
+            )
+
+    def loss(self, task: Task, model: Surface, batch: Dataset, rng: Generator) -> Tensor:
+        """The objective above on one batch, with actions drawn afresh and shared by its pairs."""
+        groups = model.head.groups
+        count = self.actions or max(4, ACTIONS // groups)
+        a = task.feasible.sample(count, rng).unsqueeze(0)
+        f = _cost(task, groups)
+        paid = f(batch.y.unsqueeze(1), a)  # (B, J, G)
+        residual = model(batch.x).terms(a) - paid
+        unit = spread_of(paid) if self.weighting else model.scale
+        loss: Tensor = (residual / unit).square().mean()
+        return loss
+
+    def _fit(self, train: Dataset, val: Dataset) -> None:
+        device = self.training.where()
+        task = self._move_task(device)
+        train, val = (part.to(device, part.x.dtype) for part in (train, val))
+        cost = sampled_costs(_cost(task, self._groups()), task.feasible, train.y, self.seed)
+        level, scale = cost.mean((0, 1)), cost.std((0, 1), correction=0)
+        scale = scale.where(scale > 1e-6 * cost.abs().amax((0, 1)), 1.0)
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(self.seed)
+            model = self._network(train.x, level, scale).to(device, train.x.dtype)
+        self.history_ = fit_network(
+            model,
+            lambda batch, rng: self.loss(task, model, batch, rng),
+            train,
+            replace(self.training, lr=self.training.lr or RATE),
+            seed=self.seed,
+            score=validation_cost(task, val, self.solver, lambda net, x: net(x)),
+            ema=self.ema,
+            title="PlainNetwork",
+            recipe=self._recipe(model, train, val),
+        )
+        self.model_ = model
+
+    def _surface(self, x: Tensor) -> SurfaceAt:
+        model = self._fitted()
+        assert isinstance(model, Surface)
+        with torch.no_grad():
+            g: SurfaceAt = model(x)
+        return g
+
+    def _facts(self) -> dict[str, Any]:
+        return {"convex": isinstance(self._fitted().head, InputConvex)}
+
+    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
+        x, _ = self._blank(2)
+        with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
+            return self._network(x, x.new_zeros(self._groups()), x.new_ones(self._groups()))
+
+    def _network(self, x: Tensor, level: Tensor, scale: Tensor) -> Surface:
+        c = self.task.feasible
+        encoder = (self.encoder or by_shape(tuple(x.shape[1:])))()
+        convex = self.task.convex if self.convex is None else self.convex
+        kind, groups = InputConvex if convex else Free, self._groups()
+        head = kind(int(encoder.out_features), groups, c.dim // groups, self.hidden)  # type: ignore[arg-type]
+        scaler = Standardise(x) if self.standardise else nn.Identity()
+        return Surface(scaler, encoder, head, c, level, scale)
+
+    def _groups(self) -> int:
+        apart = self.by_coordinate and isinstance(self.task, SeparableTask)
+        return self.task.feasible.dim if apart else 1
+
+
+def _cost(task: Task, groups: int) -> Cost:
+    """f as G summands, (..., G)."""
+    if groups > 1:
+        assert isinstance(task, SeparableTask)
+        return task.terms
+    return lambda y, a: task.cost(y, a).unsqueeze(-1)

@@ -1,0 +1,167 @@
+"""The model file: safetensors, with settings as JSON in its header and a checksum.
+
+Nothing in it is executed when it is read. A setting that is the user's own code, such as a
+builder of their encoder, is not in the file: its name is, and ``load`` asks for it.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from costscape import models, solvers
+from costscape.methods import selection
+from costscape.methods.df2 import targets
+from costscape.methods.forecast import langevin, local_losses
+from costscape.training import loop
+
+FORMAT = 1
+# settings that are rebuilt by name
+_KNOWN: dict[str, Any] = {
+    part.__name__: part
+    for part in (
+        *(
+            models.MLP,
+            models.LSTM,
+            models.Absolute,
+            models.Anchored,
+            models.LocationScale,
+            models.WindowLevels,
+        ),
+        *(models.Point, models.Mixture, langevin.Langevin),
+        *(local_losses.WeightedMSE, local_losses.DirectedWeightedMSE, local_losses.Quadratic),
+        *(local_losses.DirectedQuadratic, local_losses.LossNetwork),
+        *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
+        *(solvers.Convex, solvers.Exhaustive, solvers.Implicit, solvers.CvxpyLayer),
+        solvers.FrankWolfe,
+        *(loop.Training, models.mean_level, targets.Costs, targets.Slopes),
+        *(selection.Greedy, selection.SlopeWeights),
+    )
+}
+
+
+def write(path: Path, tensors: Mapping[str, Tensor], header: dict[str, Any]) -> None:
+    """Write beside, then rename: a file of that name is whole, old or new, at every moment."""
+    from safetensors.torch import save_file
+
+    flat = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    head = {**header, "format": FORMAT, "sha256": _digest(flat)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    save_file(flat, part, metadata={"costscape": json.dumps(head)})
+    os.replace(part, path)
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        raise FileNotFoundError(
+            f"There is no model file {path}. Write one with model.save({str(path)!r})."
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            head = json.loads((file.metadata() or {})["costscape"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise ValueError(
+            f"{path} is not a whole costscape model file ({type(error).__name__}: {error}). It "
+            f"may be cut off or be something else; save the model again."
+        ) from error
+    if head.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} has format {head.get('format')}, and this version reads format {FORMAT}. "
+            f"Load it with the version of costscape that wrote it."
+        )
+    if _digest(tensors) != head["sha256"]:
+        raise ValueError(
+            f"{path} is corrupt: its numbers do not match its checksum. Save the model again or "
+            f"restore the file from a copy."
+        )
+    return tensors, head
+
+
+def to_json(value: Any) -> Any:
+    """A setting as JSON; user code becomes {"custom": its name}.
+
+    >>> to_json(partial(models.MLP, 24))
+    {'partial': 'MLP', 'args': [24], 'kwargs': {}}
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "to_json"):  # a method inside a method
+        return value.to_json()
+    if isinstance(value, list):
+        return {"list": [to_json(part) for part in value]}
+    if isinstance(value, tuple):
+        return {"tuple": [to_json(part) for part in value]}
+    code = value.func if isinstance(value, partial) else value
+    name = getattr(code, "__name__", type(code).__name__)
+    if isinstance(value, partial) and (_KNOWN.get(name) is code or _is_ours(code)):
+        args, kwargs = [to_json(v) for v in value.args], _each(value.keywords)
+        if '"custom"' not in json.dumps([args, kwargs]):
+            return {"partial": name, "args": args, "kwargs": kwargs}
+    elif is_dataclass(value) and _KNOWN.get(type(value).__name__) is type(value):
+        parts = _each({f.name: getattr(value, f.name) for f in fields(value)})
+        if '"custom"' not in json.dumps(parts):
+            return {"is": type(value).__name__, "kwargs": parts}
+    elif _KNOWN.get(name) is value:
+        return {"name": name}
+    return {"custom": name}
+
+
+def from_json(value: Any, method: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+    """The setting; ``method`` builds a method from its class and its settings."""
+    if not isinstance(value, dict):
+        return value
+    if "method" in value:
+        assert method is not None
+        return method(value)
+    if "list" in value:
+        return [from_json(part, method) for part in value["list"]]
+    if "name" in value:
+        return _KNOWN[value["name"]]
+    if "tuple" in value:
+        return tuple(from_json(part) for part in value["tuple"])
+    kwargs = {k: from_json(v) for k, v in value["kwargs"].items()}
+    if "partial" in value:
+        return partial(_KNOWN[value["partial"]], *map(from_json, value["args"]), **kwargs)
+    return _KNOWN[value["is"]](**kwargs)
+
+
+def needs_caller(value: Any) -> str | None:
+    """The name of a stored setting that cannot be rebuilt from the file, or None."""
+    if not isinstance(value, dict):
+        return None
+    name = value.get("custom") or value.get("partial")
+    return None if name in _KNOWN else name
+
+
+def _is_ours(code: Any) -> bool:
+    """Whether a builder belongs to this package; recipes need its arguments."""
+    return getattr(code, "__module__", "").startswith("costscape.")
+
+
+def _each(parts: dict[str, Any]) -> dict[str, Any]:
+    return {name: to_json(value) for name, value in parts.items()}
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        value = tensors[name].contiguous()
+        digest.update(repr((name, tuple(value.shape), str(value.dtype))).encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

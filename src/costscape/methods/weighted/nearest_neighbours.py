@@ -1,0 +1,84 @@
+"""Nearest neighbours: decide for what followed the k most similar x.
+
+    g(x, a) = mean of f(y_i, a) over the k training rows nearest to x
+
+in Euclidean distance of standardised features. Bertsimas and Kallus, From Predictive to
+Prescriptive Analytics, Management Science 2020.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from costscape.data import Dataset
+from costscape.methods.scoring import validation_cost
+from costscape.methods.surfaces import ScenarioMethod
+from costscape.models import Standardise
+from costscape.scenarios import Scenarios
+from costscape.solvers import Solver
+from costscape.task import Task
+
+TRIED = (10, 25, 50, 100, 200, 400)
+
+
+@dataclass
+class NearestNeighbours(ScenarioMethod):
+    """``k`` None takes the one of 10, 25, 50, 100, 200, 400 that costs least on validation."""
+
+    task: Task
+    k: int | None = None
+    solver: Solver | Literal["auto"] = "auto"
+    seed: int = 0
+
+    def _fit(self, train: Dataset, val: Dataset) -> None:
+        device = self.task.feasible.bounds[0].device
+        task = self._move_task(device)
+        train, val = (part.to(device, part.x.dtype) for part in (train, val))
+        if self.k is not None and not 1 <= self.k <= len(train):
+            raise ValueError(
+                f"k needs to be from 1 to the {len(train)} training rows, but is {self.k}."
+            )
+        sizes = [self.k] if self.k else [k for k in TRIED if k <= len(train)] or [len(train)]
+        score = validation_cost(task, val, self.solver)
+        models = [Nearest(Standardise(train.x), train.x, train.y, k) for k in sizes]
+        self.model_ = min(models, key=score) if len(models) > 1 else models[0]
+
+    def _facts(self) -> dict[str, Any]:
+        assert isinstance(self.model_, Nearest)
+        return {"k": int(self.model_.k), "rows": len(self.model_.y)}
+
+    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
+        x, y = self._blank(facts["rows"])
+        return Nearest(Standardise(x), x, y, facts["k"])
+
+
+class Nearest(nn.Module):
+    """The labels of the k nearest rows, each with weight 1 / k."""
+
+    def __init__(
+        self,
+        scaler: Standardise,
+        x: Float[Tensor, "n ..."],
+        y: Float[Tensor, "n ..."],
+        k: int,
+    ) -> None:
+        super().__init__()
+        self.scaler = scaler
+        self.k = k
+        self.register_buffer("x", scaler(x).flatten(1))
+        self.register_buffer("y", y)
+        self.x: Tensor
+        self.y: Tensor
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
+        z = self.scaler(x).flatten(1)
+        # cdist multiplies matrices, which in single precision loses the distances of close rows;
+        # a block of rows at a time keeps the distances (rows, n) small
+        z, rows = z.double(), self.x.double()
+        near = [torch.cdist(part, rows).topk(self.k, largest=False).indices
+                for part in z.split(1024)]  # fmt: skip
+        y = self.y[torch.cat(near)]
+        return Scenarios(y.new_full((len(x), self.k), 1 / self.k), y, own=True)

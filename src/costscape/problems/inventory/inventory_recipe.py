@@ -1,0 +1,35 @@
+"""Inventory as it is run: one item, or all items of a store pooled."""
+
+import os
+
+from costscape.data import Splits
+from costscape.models import LSTM
+from costscape.problems.files.sources import VARIABLE
+from costscape.problems.inventory.sales import PooledSales, Sales, pooled_sales, sales
+from costscape.problems.inventory.stock import inventory
+from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
+
+
+def one_item(seed: int = 0, item: int = 1) -> Problem:
+    """Stock of one item for days 7 to 13 ahead, from 14 days (the same for every seed)."""
+    found: Sales = read_once(sales, (item,), os.environ.get(VARIABLE))
+    return _stock(found.splits, found.source)
+
+
+def whole_store(seed: int = 0) -> Problem:
+    """The same for all items of a store, each in its own mean sales, pooled."""
+    found: PooledSales = read_once(pooled_sales, (), os.environ.get(VARIABLE))
+    return _stock(found.splits, found.source)
+
+
+def _stock(data: Splits, source: str) -> Problem:
+    return Problem(
+        data=data,
+        task=inventory(),
+        encoder=LSTM,
+        training=fixed_epochs(200),
+        schedule=fixed_epochs(EPOCHS),
+        points=230,
+        variances=(0.05, 0.1, 0.2),
+        source=source,
+    )

@@ -1,0 +1,55 @@
+"""Vaccine allocation as it is run: one week, or a wave of eight weeks."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from costscape.problems.files.sources import VARIABLE
+from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
+from costscape.problems.vaccine.allocation import vaccine, vaccine_wave
+from costscape.problems.vaccine.dcrnn import DCRNN
+from costscape.problems.vaccine.epidemic import Epidemic, epidemic_state, fit_beta
+from costscape.problems.vaccine.graph_convolution import edges_of
+from costscape.problems.vaccine.mobility import Mobility, mobility
+from costscape.solvers import FrankWolfe
+from costscape.task import Task
+
+FIRST, STATE = np.datetime64("2020-04-01"), "2021-01-08"
+WEEK = np.timedelta64(7, "D")
+
+
+def one_week(seed: int = 0) -> Problem:
+    """Vaccine for 47 prefectures before next week's travel is known; infections of that week."""
+    return _doses(vaccine)
+
+
+def eight_weeks(seed: int = 0) -> Problem:
+    """The same over a wave of eight weeks, at most 10 % of a prefecture's people in the first."""
+    return _doses(vaccine_wave)
+
+
+def _doses(make: Callable[[Epidemic], Task]) -> Problem:
+    found: Mobility = read_once(mobility, (), os.environ.get(VARIABLE))
+    cases, people = found.cases.numpy(), found.population.numpy()
+    days, train = found.case_dates, found.splits.train.dates
+    assert train is not None
+    known = (days >= FIRST) & (days < train[-1] + WEEK)
+    beta = fit_beta(cases[known], people)
+    task = make(epidemic_state(cases, days, people, STATE, beta=beta))
+    task.hindsight = FrankWolfe().hindsight(task)
+    network = partial(DCRNN, len(people), edges_of(found.adjacency))
+    return Problem(
+        data=found.splits,
+        task=task,
+        encoder=network,
+        training=fixed_epochs(50, lr=1e-4),
+        schedule=fixed_epochs(EPOCHS),
+        points=100,
+        variances=(0.01, 0.02, 0.05),
+        source=found.source,
+        network=network,
+        solver=FrankWolfe(),
+        score_every=5,
+    )

@@ -1,0 +1,35 @@
+"""Wind bidding as it is run: the paper's grid and a French farm."""
+
+import os
+from functools import partial
+
+from costscape.data import Splits
+from costscape.models import LSTM
+from costscape.problems.files.sources import VARIABLE
+from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
+from costscape.problems.wind.bidding import wind_bidding
+from costscape.problems.wind.wind_power import Wind, wind, wind_farm
+
+
+def wind_power(seed: int = 0) -> Problem:
+    """Bids for hours 12 to 23 ahead, from 24 h of TenneT's grid (the same for every seed)."""
+    found: Wind = read_once(wind, (), os.environ.get(VARIABLE))
+    return _bidding(found.splits, found.source)
+
+
+def wind_farm_bidding(seed: int = 0) -> Problem:
+    """Bids for hours 12 to 23 ahead, from 24 h of a French wind farm (the same for every seed)."""
+    return _bidding(wind_farm(), "La Haute Borne wind farm 2014-2015 (ENGIE), embedded")
+
+
+def _bidding(data: Splits, source: str) -> Problem:
+    return Problem(
+        data=data,
+        task=wind_bidding(),
+        encoder=partial(LSTM, hidden=256),
+        training=fixed_epochs(200),
+        schedule=fixed_epochs(EPOCHS),
+        points=500,
+        variances=(0.02, 0.05, 0.1),
+        source=source,
+    )

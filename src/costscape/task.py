@@ -1,0 +1,184 @@
+"""What a choice costs: f(y, a) over a feasible set C."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from costscape.sets import ConstraintSet
+
+Cost = Callable[[Tensor, Tensor], Tensor]
+Normal = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+class Refusal(TypeError):
+    """A method, set or solver cannot serve a problem; the message says why in one sentence.
+
+    A table of experiments shows the sentence in place of a number.
+    """
+
+
+class Task(nn.Module):
+    """Choose a in C before y is known, then pay f(y, a).
+
+    ``cost(y, a)`` is any torch function: y is (*batch, *y_shape), a is (*batch, d), the result is
+    (*batch), and the batch shapes broadcast, so (B, 1, m) against (1, J, d) gives (B, J). y_shape
+    has ``y_dims`` axes. A cost that holds tensors is an nn.Module, so that it moves with the task.
+    Costs are minimised: a task about profit returns minus the profit.
+
+    Facts that let solvers do better, each a promise of the caller:
+
+    - ``convex``: f(y, .) is convex for every y;
+    - ``hindsight``: y (*batch, *y_shape) -> the best a (*batch, d) had y been known;
+    - ``cvxpy``: (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S costs as an expression;
+    - ``normal``: (m, s, a) -> the mean of f(y, a) for independent normals y_i of mean m_i and
+      standard deviation s_i, shaped and broadcasting as cost(m, a);
+    - ``width``: how many numbers one evaluation of f holds, where that is not about four times
+      those of y or a: what is computed at once is bounded by it.
+    """
+
+    def __init__(
+        self,
+        cost: Cost,
+        feasible: ConstraintSet,
+        *,
+        convex: bool = False,
+        hindsight: Callable[[Tensor], Tensor] | None = None,
+        cvxpy: Callable[[Any, Any], Any] | None = None,
+        normal: Normal | None = None,
+        y_dims: int = 1,
+        width: int | None = None,
+    ) -> None:
+        super().__init__()
+        _check_callable(cost, "Task", "cost")
+        if not isinstance(feasible, ConstraintSet):
+            raise TypeError(
+                f"Task needs a set of allowed actions such as Box(0.0, 1.0, dim=3), but got "
+                f"{feasible!r} of type {type(feasible).__name__}. The order is Task(cost, set)."
+            )
+        self.f = cost
+        self.feasible = feasible
+        self.convex = convex
+        self.hindsight = hindsight
+        self.cvxpy = cvxpy
+        self.normal = normal
+        self.y_dims = y_dims
+        self.width = width
+
+    def cost(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """f(y, a), with its shape checked."""
+        return _of_shape(self.f(y, a), _batch(y, a, self.y_dims), "cost", y, a)
+
+    def of_normals(self) -> "Task":
+        """The same choice where an outcome is a normal law: y' = (m, s), side by side."""
+        return Task(self._normal(), self.feasible, convex=self.convex)
+
+    def _normal(self) -> "_OfNormals":
+        if self.normal is None or self.y_dims != 1:
+            raise Refusal(
+                "The expected cost under a normal law is needed in closed form, and this task was "
+                "made without normal=. Pass draws=1000, say, to average over draws instead."
+            )
+        return _OfNormals(self.normal)
+
+
+class SeparableTask(Task):
+    """A task whose cost is a sum over coordinates: f(y, a) = sum_i f_i(y, a_i).
+
+    ``terms(y, a)`` returns the d summands, (*batch, d); summand i may look at all of y but only
+    at a_i. Solvers then search each coordinate on its own. ``normal`` returns summands too.
+    """
+
+    def __init__(
+        self,
+        terms: Cost,
+        feasible: ConstraintSet,
+        *,
+        convex: bool = False,
+        hindsight: Callable[[Tensor], Tensor] | None = None,
+        cvxpy: Callable[[Any, Any], Any] | None = None,
+        normal: Normal | None = None,
+        y_dims: int = 1,
+    ) -> None:
+        _check_callable(terms, "SeparableTask", "terms")
+        super().__init__(
+            _SumOfTerms(terms, y_dims),
+            feasible,
+            convex=convex,
+            hindsight=hindsight,
+            cvxpy=cvxpy,
+            normal=normal,
+            y_dims=y_dims,
+        )
+        self.f_terms = terms
+
+    def terms(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "... d"]:
+        """The d summands of f(y, a), with their shape checked."""
+        return _terms(self.f_terms, y, a, self.y_dims)
+
+    def of_normals(self) -> "SeparableTask":
+        return SeparableTask(self._normal(), self.feasible, convex=self.convex)
+
+
+class _OfNormals:
+    def __init__(self, normal: Normal) -> None:
+        self.normal = normal
+
+    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
+        m, s = y.chunk(2, -1)
+        return self.normal(m, s, a)
+
+
+class _SumOfTerms:
+    """A class, not a lambda on self, so that a copied task pays with its own copy of terms."""
+
+    def __init__(self, terms: Cost, y_dims: int) -> None:
+        self.terms = terms
+        self.y_dims = y_dims
+
+    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
+        return _terms(self.terms, y, a, self.y_dims).sum(-1)
+
+
+def _terms(f: Cost, y: Tensor, a: Tensor, y_dims: int) -> Tensor:
+    return _of_shape(f(y, a), (*_batch(y, a, y_dims), a.shape[-1]), "terms", y, a)
+
+
+def _batch(y: Tensor, a: Tensor, y_dims: int) -> tuple[int, ...]:
+    one, other = y.shape[: y.ndim - y_dims], a.shape[:-1]
+    if len(one) == len(other) and all(
+        p == q or 1 in (p, q) for p, q in zip(one, other, strict=True)
+    ):
+        return tuple(q if p == 1 else p for p, q in zip(one, other, strict=True))
+    return tuple(torch.broadcast_shapes(one, other))  # slow, which small decisions would feel
+
+
+def _check_callable(f: Cost, owner: str, name: str) -> None:
+    if not callable(f):
+        raise TypeError(
+            f"{owner} needs a function {name}(y, a), but got {f!r} of type {type(f).__name__}. "
+            f"Pass the function itself, not its result."
+        )
+
+
+def _of_shape(
+    value: Tensor, shape: tuple[int, ...] | torch.Size, name: str, y: Tensor, a: Tensor
+) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name}(y, a) must return a torch tensor, but returned {type(value).__name__}. "
+            f"Write it with torch operations on y and a."
+        )
+    if value.shape != shape:
+        hint = (
+            "Sum over the last axis only, with .sum(-1), and keep the leading axes"
+            if name == "cost"
+            else "Return one summand per coordinate of a, and do not sum over the last axis"
+        )
+        raise ValueError(
+            f"{name}(y, a) must return shape {tuple(shape)} for y {tuple(y.shape)} and "
+            f"a {tuple(a.shape)}, but returned {tuple(value.shape)}. {hint}."
+        )
+    return value

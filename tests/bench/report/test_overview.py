@@ -1,0 +1,49 @@
+from costscape.bench.report import overview
+
+
+def table(rows):
+    head, measures, *lines = (line.split() for line in overview(rows).splitlines())
+    return head, measures, {line[0]: line[1:] for line in lines}
+
+
+def test_a_line_for_each_method_and_a_column_for_each_problem(run):
+    rows = [
+        run("synthetic-convex", "df2", gap=0.01),
+        run("synthetic-convex", "cme", gap=0.02),
+        run("wind", "df2", regret=60.0),
+        run("wind", "egl", regret=None, refused="EGL needs a point."),
+        run("wind", "lancer", regret=None, error="Traceback"),
+    ]
+    head, measures, found = table(rows)
+    assert head == ["method", "synthetic-convex", "wind"]
+    assert measures == ["gap", "regret"]
+    assert found["df2"] == ["0.0100", "60.0"]
+    assert found["cme"] == ["0.0200*", "-"]
+    assert found["egl"] == ["-", "refused"]
+    assert found["lancer"] == ["-", "failed"]
+
+
+def test_what_is_better_than_the_best_opponent_is_marked(run):
+    noise = (0.0, 0.1, -0.1)
+    rows = [run(method="df2", seed=s, regret=60 + e) for s, e in enumerate(noise)]
+    rows += [run(method="cme", seed=s, regret=70 - e) for s, e in enumerate(noise)]
+    assert table(rows)[2] == {"df2": ["60.0+"], "cme": ["70.0*"]}
+
+
+def test_what_a_single_seed_of_an_opponent_undercuts_is_not_marked(run):
+    rows = [run(method="df2", seed=s, regret=60 + s / 10) for s in range(3)]
+    rows += [run(method="cme", seed=s, regret=70 + s / 10) for s in range(3)]
+    rows += [run(method="egl", seed=0, regret=59.0)]
+    found = table(rows)[2]
+    assert found == {"df2": ["60.1"], "cme": ["70.1*"], "egl": ["59.0", "n=1"]}
+
+
+def test_fewer_seeds_than_others_are_said(run):
+    rows = [run(seed=s) for s in range(3)] + [run(method="cme", seed=0, regret=2.0)]
+    assert "2.00* n=1" in overview(rows)
+
+
+def test_ours_come_first_and_ten_after_three(run):
+    names = ["two-stage-gmm10", "two-stage-gmm3", "cme", "df2"]
+    found = table([run(method=name) for name in names])[2]
+    assert list(found) == ["df2", "cme", "two-stage-gmm3", "two-stage-gmm10"]

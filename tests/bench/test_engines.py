@@ -1,0 +1,140 @@
+"""Engines: an outcome for every run, also where its worker dies."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from costscape.bench import Here, Processes, Rows, Run, sweep
+from costscape.bench.execute import Outcome, blank
+from costscape.bench.provenance import commit
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "on_ray.py"
+RUNS = [Run("synthetic-convex", "constant", seed) for seed in range(6)]
+NOISE = {"fit_seconds", "decide_seconds", "peak_memory", "made"}
+
+
+def count(run, more):
+    """A row that tells the process; the run of seed 2 takes its worker with it."""
+    if run.seed == 2:
+        os._exit(3)
+    time.sleep(0.2)
+    row = blank(run) | {"regret": float(run.seed), "device": str(os.getpid())}
+    return Outcome(row, {"costs": np.full(3, run.seed)})
+
+
+def raising(run):
+    raise RuntimeError("no row")
+
+
+def test_here_is_one_after_the_other_in_this_process():
+    made = list(Here().map(partial(count, more=None), [run for run in RUNS if run.seed != 2]))
+    assert [run.seed for run, _ in made] == [0, 1, 3, 4, 5]
+    assert {found.row["device"] for _, found in made} == {str(os.getpid())}
+
+
+def test_rows_come_one_by_one():
+    seen = []
+
+    def work(run):
+        seen.append(run.seed)
+        return Outcome(blank(run))
+
+    rows = Here().map(work, RUNS)
+    next(rows)
+    assert seen == [0]
+
+
+def test_a_worker_that_dies_leaves_an_error_and_the_others_go_on():
+    found = {r.seed: found for r, found in Processes(2).map(partial(count, more=None), RUNS)}
+    assert sorted(found) == [0, 1, 2, 3, 4, 5]
+    assert found[2].arrays == {}
+    assert found[3].arrays["costs"].tolist() == [3, 3, 3]
+    made = {seed: one.row for seed, one in found.items()}
+    assert "The worker died" in made[2]["error"]
+    assert made[2]["regret"] is made[2]["recipe"] is None
+    for seed in (0, 1, 3, 4, 5):
+        assert made[seed]["error"] is None
+        assert made[seed]["regret"] == seed
+    assert str(os.getpid()) not in {row["device"] for row in made.values()}
+
+
+def test_processes_without_runs_make_no_rows():
+    assert list(Processes(2).map(raising, [])) == []
+
+
+# ---- Ray
+
+
+@pytest.fixture(scope="module")
+def on_ray(tmp_path_factory):
+    """What a cluster of two nodes made of the same runs, and of work that dies."""
+    pytest.importorskip("ray", reason="ray is not installed")
+    folder = tmp_path_factory.mktemp("ray")
+    quiet = {
+        "RAY_AUTH_MODE": "disabled",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",  # on a busy machine nice workers would hardly begin
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(folder)],
+        env={**os.environ, **quiet, "COSTSCAPE_COMMIT": commit() or ""},  # also if it moves on
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder, json.loads((folder / "found.json").read_text())
+
+
+def test_ray_makes_the_same_rows_as_this_process(on_ray, tmp_path):
+    folder, found = on_ray
+    runs = [
+        Run("synthetic-convex", method, seed, {}, True)
+        for method in ("df2", "constant", "two-stage-gmm3")
+        for seed in (0, 1)
+    ]
+    assert found["exit"] == 0
+    sweep(runs, tmp_path, device="cpu", shown=False)
+    assert len(list(folder.glob("store/*.json"))) == len(runs)
+    for run in runs:
+        there, here = Rows(folder / "store").read(run), Rows(tmp_path).read(run)
+        assert there["error"] is None
+        assert there.keys() == here.keys()
+        for key in here.keys() - NOISE:
+            same = (
+                pytest.approx(here[key], rel=1e-5) if isinstance(here[key], float) else here[key]
+            )
+            assert key == "curve" or there[key] == same, key
+
+
+def test_runs_are_spread_over_the_nodes_of_a_cluster(on_ray):
+    _, found = on_ray
+    assert {home for home in found["homes"].values() if home} == set(found["nodes"])
+
+
+def test_a_run_whose_worker_dies_is_tried_again_by_ray(on_ray):
+    folder, found = on_ray
+    assert (folder / "died").exists()
+    assert found["errors"]["1"] is None
+
+
+def test_a_run_that_always_kills_its_worker_is_an_error_of_its_own(on_ray):
+    _, found = on_ray
+    assert sorted(found["errors"]) == ["0", "1", "2", "3", "4", "5"]
+    assert [seed for seed, error in found["errors"].items() if error] == ["2"]
+    assert found["errors"]["2"].startswith("The worker died")
+
+
+def test_the_runs_of_a_node_that_dies_are_made_elsewhere(on_ray):
+    folder, found = on_ray
+    head, second = found["nodes"]
+    assert list(folder.glob(f"begun-*-{second}"))
+    assert found["after"] == {"0": head, "1": head}

@@ -1,0 +1,51 @@
+"""Kept rows are those of the present code: some are computed again, on the CPU.
+
+A row whose recipe is another one was made by other settings or data. Make it again with
+`costscape run PROBLEM --method METHOD --seed SEED --store results`, or results/quality.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from costscape.bench import Run, execute, prepare
+
+RESULTS = Path(__file__).parents[2] / "results"
+WITHOUT_NETWORKS = [
+    *(("synthetic-convex", "constant", seed) for seed in (0, 1)),
+    *(("synthetic-convex", "wsaa-knn", seed) for seed in (0, 1)),
+    *(("synthetic-convex", "wsaa-kernel", seed) for seed in (0, 1)),
+    ("synthetic-convex", "wsaa-forest", 0),
+    ("synthetic-nonconvex", "constant", 0),
+    ("synthetic-nonconvex", "wsaa-knn", 1),
+    ("inventory", "constant", 0),
+    ("inventory", "wsaa-knn", 1),
+    ("inventory", "wsaa-kernel", 0),
+    ("inventory", "wsaa-forest", 0),
+    pytest.param("inventory", "cme", 0, marks=pytest.mark.slow),
+    ("wind-farm", "constant", 0),
+]
+NETWORKS = [  # that end alike on all machines
+    ("synthetic-convex", "two-stage-pe", 0),
+    ("synthetic-nonconvex", "two-stage-pe", 1),
+    ("synthetic-convex", "policy-net", 0),
+]
+
+
+@pytest.mark.parametrize(("problem", "method", "seed"), WITHOUT_NETWORKS + NETWORKS)
+def test_a_kept_row_is_made_again(problem, method, seed):
+    run = Run(problem, method, seed)
+    paths = [folder / f"{run.name}.json" for folder in (RESULTS, RESULTS / "quality")]
+    kept = json.loads(next(path for path in paths if path.exists()).read_text())
+    source = prepare(run).problem.source
+    if source != kept["source"]:
+        pytest.skip(f"The row was made with {kept['source']}, but here is {source}.")
+    row = execute(run, "cpu").row
+    assert row["error"] is None, row["error"]
+    assert row["recipe"] == kept["recipe"], "The row was made by other settings or data."
+    for name in ("regret", "gap"):
+        if kept[name] is None:
+            assert row[name] is None
+        else:
+            assert row[name] == pytest.approx(kept[name], rel=1e-3), name

@@ -1,0 +1,306 @@
+"""A sweep makes what is missing, and goes on after whatever stopped it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from costscape.bench import METHODS, PROBLEMS, Processes, Rows, Run, Swept, sweep
+from costscape.task import Refusal
+
+NOISE = {"fit_seconds", "decide_seconds", "peak_memory", "made"}
+RUNS = [Run("synthetic-convex", m, seed, {}, True) for m in ("constant", "cme") for seed in (0, 1)]
+
+
+def swept(folder, runs=RUNS, engine=None):
+    return sweep(runs, folder, engine, device="cpu", shown=False)
+
+
+def stamps(folder):
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+
+
+def facts(folder):
+    """The rows by file name, without what differs between two runs."""
+    rows = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    return {
+        name: {key: value for key, value in row.items() if key not in NOISE}
+        for name, row in rows.items()
+    }
+
+
+def almost(a, b):
+    """Equal to rounding, whatever is nested in what."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(almost(a[k], b[k]) for k in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(almost, a, b))
+    return a == (pytest.approx(b, rel=1e-4) if isinstance(b, float) else b)
+
+
+@pytest.fixture
+def method_named_constant(monkeypatch):
+    """Replaces the fit of the method named constant; without an argument restores it."""
+    kind = type(METHODS["constant"](PROBLEMS["synthetic-convex"](0), 0))
+    own = kind.fit
+
+    def patch(what=None):
+        monkeypatch.setattr(
+            kind, "fit", own if what is None else lambda self, x, y, val=None: what(self)
+        )
+
+    return patch
+
+
+def test_a_sweep_makes_one_file_for_each_run(tmp_path):
+    assert swept(tmp_path) == Swept(kept=0, made=4)
+    assert set(stamps(tmp_path)) == {f"{run.name}.json" for run in RUNS}
+    for run in RUNS:
+        row = Rows(tmp_path).read(run)
+        assert (row["problem"], row["method"], row["seed"]) == (run.problem, run.method, run.seed)
+        assert row["regret"] > 0
+        assert Rows(tmp_path).costs(run)["regrets"].mean() == pytest.approx(row["regret"])
+
+
+def test_a_finished_row_is_not_made_again(tmp_path, method_named_constant):
+    swept(tmp_path)
+    before = stamps(tmp_path)
+
+    def fail(method):
+        raise AssertionError("made again")
+
+    method_named_constant(fail)
+    assert swept(tmp_path) == Swept(kept=4)
+    assert stamps(tmp_path) == before
+
+
+def test_what_is_asked_twice_is_made_once(tmp_path):
+    assert swept(tmp_path, [RUNS[0], RUNS[0]]) == Swept(made=1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Run("synthetic-convex", "constant", 0, {}, False),
+        Run("synthetic-convex", "constant", 0, {"epochs": 2}, True),
+    ],
+    ids=["not quick", "epochs"],
+)
+def test_another_run_has_a_row_of_its_own(tmp_path, other):
+    swept(tmp_path, RUNS[:1])
+    before = stamps(tmp_path)
+    assert swept(tmp_path, [other]) == Swept(made=1)
+    row = Rows(tmp_path).read(other)
+    assert row["recipe"] != Rows(tmp_path).read(RUNS[0])["recipe"]
+    assert (row["quick"], row["changes"]) == (other.quick, other.changes)
+    assert before.items() < stamps(tmp_path).items()
+
+
+def test_other_data_are_made_again(tmp_path, monkeypatch):
+    from costscape.bench import runs as rooms
+
+    swept(tmp_path, RUNS[:1])
+    make = PROBLEMS["synthetic-convex"]
+    monkeypatch.setitem(PROBLEMS, "synthetic-convex", lambda seed: make(seed + 7))
+    for cache in (rooms.problem_of, rooms._facts):
+        cache.cache_clear()
+    try:
+        assert swept(tmp_path, RUNS[:1]) == Swept(made=1)
+    finally:
+        for cache in (rooms.problem_of, rooms._facts):
+            cache.cache_clear()
+
+
+def test_a_failed_run_does_not_stop_the_others_and_is_tried_again(tmp_path, method_named_constant):
+    def fail(method):
+        if method.seed == 0:
+            raise ZeroDivisionError("the roof fell in")
+        raise MemoryError
+
+    method_named_constant(fail)
+    assert swept(tmp_path) == Swept(made=4, failed=(RUNS[0].name, RUNS[1].name))
+    assert "the roof fell in" in Rows(tmp_path).read(RUNS[0])["error"]
+    assert "MemoryError" in Rows(tmp_path).read(RUNS[1])["error"]
+    assert Rows(tmp_path).read(RUNS[2])["regret"] > 0
+    method_named_constant()
+    assert swept(tmp_path) == Swept(kept=2, made=2)
+    assert Rows(tmp_path).read(RUNS[0])["error"] is None
+    assert not list(tmp_path.glob("*.failed.json"))
+
+
+def test_a_failure_of_another_recipe_leaves_the_good_row(tmp_path, method_named_constant):
+    swept(tmp_path, RUNS[:1])
+    path = Rows(tmp_path).path(RUNS[0])
+    row = json.loads(path.read_text())
+    path.write_text(json.dumps(row | {"recipe": "of other code"}))
+
+    def fail(method):
+        raise ZeroDivisionError("the roof fell in")
+
+    method_named_constant(fail)
+    assert swept(tmp_path, RUNS[:1]) == Swept(made=1, failed=(RUNS[0].name,))
+    assert json.loads(path.read_text())["regret"] == row["regret"]
+    assert "the roof" in json.loads(Rows(tmp_path).failure_path(RUNS[0]).read_text())["error"]
+    method_named_constant()
+    assert swept(tmp_path, RUNS[:1]) == Swept(made=1)
+    assert json.loads(path.read_text())["recipe"] == row["recipe"]
+    assert not list(tmp_path.glob("*.failed.json"))
+
+
+def test_a_device_or_a_store_that_is_not_there_is_refused_before_the_first_run(
+    tmp_path, method_named_constant
+):
+    def fail(method):
+        raise AssertionError("begun")
+
+    method_named_constant(fail)
+    with pytest.raises(ValueError, match="needs a name that torch knows, but got 'gpu'"):
+        sweep(RUNS, tmp_path / "new", device="gpu", shown=False)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="folder that can be written to"):
+        swept(tmp_path / "file")
+
+
+def test_a_refusal_counts_as_finished(tmp_path, method_named_constant):
+    def refuse(method):
+        raise Refusal("Constant cannot fly.")
+
+    method_named_constant(refuse)
+    assert swept(tmp_path, RUNS[:2]) == Swept(made=2, refused=2)
+    assert Rows(tmp_path).read(RUNS[0])["refused"] == "Constant cannot fly."
+    assert swept(tmp_path, RUNS[:2]) == Swept(kept=2)
+
+
+def test_a_method_that_cannot_be_made_for_a_problem_has_a_row_of_refusal(tmp_path):
+    run = Run("vaccine", "two-stage-gmm3", 0, {"draws": None}, True)
+    assert swept(tmp_path, [run]) == Swept(made=1, refused=1)
+    assert "closed form" in Rows(tmp_path).read(run)["refused"]
+    assert swept(tmp_path, [run]) == Swept(kept=1)
+
+
+def test_a_name_that_is_not_there_stops_the_sweep_before_it_begins(tmp_path):
+    with pytest.raises(ValueError, match="no method named"):
+        swept(tmp_path, [*RUNS, Run("synthetic-convex", "df3")])
+    assert stamps(tmp_path) == {}
+
+
+def test_a_sweep_in_words():
+    assert str(Swept(1, 2)) == "2 rows made, 1 were there"
+    assert "1 refused" in str(Swept(1, 2, (), 1))
+    assert str(Swept(1, 2, ("a",))) == "2 rows made, 1 were there, 1 failed"
+
+
+def test_a_broken_file_is_made_again(tmp_path):
+    swept(tmp_path, RUNS[:1])
+    path = Rows(tmp_path).path(RUNS[0])
+    path.write_text(path.read_text()[:100])
+    assert swept(tmp_path, RUNS[:1]) == Swept(made=1)
+    json.loads(path.read_text())
+
+
+# ---- stopped and killed, in processes of their own
+
+LONG = [Run("synthetic-convex", "df2", seed, {"epochs": 9}, True) for seed in range(7)]
+WORDS = ["run", "synthetic-convex", "--method", "df2", "--seeds", "7", "--epochs", "9"]
+
+
+class Command:
+    """costscape in a process group of its own."""
+
+    def __init__(self, store, workers=2):
+        words = [*WORDS, "--quick", "--device", "cpu", "--workers", str(workers)]
+        self.store = store
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "costscape", *words, "--store", str(store)],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def wait_for_rows(self, n):
+        end = time.monotonic() + 90
+        while len(stamps(self.store)) < n and time.monotonic() < end:
+            assert self.process.poll() is None, self.process.communicate()[1]
+            time.sleep(0.02)
+        assert n <= len(stamps(self.store)) < len(LONG)
+
+    def ended(self):
+        """The exit code and the words on stderr, once nothing of its group is left."""
+        words = self.process.communicate(timeout=90)[1]
+        end = time.monotonic() + 15
+        while self.lives() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not self.lives()
+        return self.process.returncode, words
+
+    def lives(self):
+        """Whether a process of the group runs; one that waits to be buried does not."""
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                state, _, group = stat.read_text().rpartition(")")[2].split()[:3]
+            except OSError:
+                continue
+            if int(group) == self.process.pid and state != "Z":
+                return True
+        return False
+
+
+def test_a_sweep_that_is_stopped_and_killed_ends_with_the_rows_of_an_unbroken_one(tmp_path):
+    store, whole = tmp_path / "broken", tmp_path / "whole"
+    store.mkdir()
+
+    command = Command(store)
+    command.wait_for_rows(1)
+    os.killpg(command.process.pid, signal.SIGINT)  # as a terminal sends it
+    code, words = command.ended()
+    assert code == 130, words
+    assert "the same command goes on" in words
+    assert "Traceback" not in words
+    kept = stamps(store)
+    for row in facts(store).values():
+        assert row["error"] is None
+
+    command = Command(store)
+    command.wait_for_rows(len(kept) + 1)
+    os.killpg(command.process.pid, signal.SIGKILL)
+    assert command.ended()[0] == -signal.SIGKILL
+    assert kept.items() <= stamps(store).items()
+    kept = stamps(store)
+
+    command = Command(store)
+    code, words = command.ended()
+    assert code == 0, words
+    assert f"{7 - len(kept)} rows made, {len(kept)} were there" in words
+    assert kept.items() <= stamps(store).items()
+
+    sweep(LONG, whole, device="cpu", shown=False)
+    assert len(facts(whole)) == 7
+    assert almost(facts(store), facts(whole))
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_told_alone_to_stop_leaves_no_worker(tmp_path):
+    command = Command(tmp_path)
+    command.wait_for_rows(1)
+    os.kill(command.process.pid, signal.SIGINT)
+    code, words = command.ended()
+    assert code == 130, words
+    assert "the same command goes on" in words
+    assert "Traceback" not in words
+    for row in facts(tmp_path).values():
+        assert row["error"] is None
+
+
+def test_processes_make_the_rows_of_this_process(tmp_path):
+    runs = [Run("synthetic-convex", m, 0, {}, True) for m in ("df2", "constant", "lodl-pe")]
+    assert swept(tmp_path / "a", runs) == Swept(made=3)
+    assert swept(tmp_path / "b", runs, Processes(2)) == Swept(made=3)
+    assert almost(facts(tmp_path / "a"), facts(tmp_path / "b"))

@@ -1,0 +1,73 @@
+"""What happens in the test part changes no decision: no method has seen it."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+import torch
+
+from costscape.bench import METHODS, PROBLEMS, Run, execute
+from costscape.data import Dataset
+
+OTHERWISE = {
+    "another past": lambda y: y.flip(0) * 7 + 100,
+    "nothing": torch.zeros_like,
+    "no number": lambda y: torch.full_like(y, float("nan")),
+}
+
+
+@pytest.fixture
+def decided(monkeypatch):
+    """decided(run, change): the decisions on test x, and the row, with the test y changed."""
+    module = import_module("costscape.bench.execute")
+    real, seen = module.evaluate, []
+
+    def watched(method, x, y, **rest):
+        seen.append((method.decide(x), y))
+        return real(method, x, y, **rest)
+
+    monkeypatch.setattr(module, "evaluate", watched)
+
+    def run(problem, method, change=None):
+        made, name = PROBLEMS[problem], problem
+        if change is not None:
+            name = f"{problem}, {change}"
+
+            def changed(seed):
+                p = made(seed)
+                test = p.data.test
+                other = Dataset(test.x, OTHERWISE[change](test.y), test.dates)
+                return replace(p, data=replace(p.data, test=other))
+
+            monkeypatch.setitem(PROBLEMS, name, changed)
+        changes = {"epochs": 1} if method == "df2" else {}
+        row = execute(Run(name, method, 1, changes, quick=True), device="cpu").row
+        return *seen.pop(), row
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("problem", "change"),
+    [*(("synthetic-convex", change) for change in OTHERWISE), ("inventory", "another past")],
+)
+def test_no_outcome_of_the_test_part_reaches_df2(decided, problem, change):
+    a, y, row = decided(problem, "df2")
+    b, other, changed = decided(problem, "df2", change)
+    assert torch.equal(a, b)
+    assert not torch.equal(y, other)
+    assert row["error"] is None
+    if change == "no number":  # cannot be paid
+        assert "Y needs numbers that are finite" in changed["error"]
+    else:
+        assert changed["curve"] == row["curve"]
+        assert changed["cost"] != row["cost"]
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m not in ("df2", "proportional")])
+def test_no_outcome_of_the_test_part_reaches_any_method(decided, method):
+    a, _, row = decided("synthetic-convex", method)
+    b, _, changed = decided("synthetic-convex", method, "another past")
+    assert torch.equal(a, b)
+    assert row["error"] is changed["error"] is None
+    assert changed["cost"] != row["cost"]

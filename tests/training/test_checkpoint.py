@@ -1,0 +1,108 @@
+import pytest
+import torch
+from torch import nn
+
+from costscape.data import Dataset
+from costscape.training.checkpoint import Checkpoint
+
+DATA = Dataset(torch.arange(6.0).reshape(3, 2), torch.ones(3, 1))
+
+
+def keeper(path, recipe="r", data=DATA, model=None):
+    return Checkpoint(path, recipe, data, model or nn.Linear(2, 1))
+
+
+def test_what_was_saved_comes_back(tmp_path):
+    keeper(tmp_path / "c").save(epoch=3, best={"w": torch.tensor([1.5])})
+    back = keeper(tmp_path / "c").load()
+    assert back["epoch"] == 3
+    assert torch.equal(back["best"]["w"], torch.tensor([1.5]))
+
+
+def test_without_a_path_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    none = keeper(None)
+    none.save(epoch=3)
+    assert none.load() is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_file_there_is_nothing_to_load(tmp_path):
+    assert keeper(tmp_path / "c").load() is None
+
+
+def test_missing_folders_are_made(tmp_path):
+    keeper(tmp_path / "a" / "b" / "c").save(epoch=0)
+    assert keeper(tmp_path / "a" / "b" / "c").load()["epoch"] == 0
+
+
+def test_a_write_that_fails_leaves_the_last_epoch_whole(tmp_path, monkeypatch):
+    keeper(tmp_path / "c").save(epoch=3)
+
+    def half(state, path):
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    last = keeper(tmp_path / "c")
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", half)
+        with pytest.raises(OSError, match="disk full"):
+            last.save(epoch=4)
+    assert keeper(tmp_path / "c").load()["epoch"] == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"recipe": "s"},
+        {"data": Dataset(DATA.x, DATA.y + 1)},
+        {"data": Dataset(DATA.x + 1e-6, DATA.y)},
+        {"model": nn.Linear(2, 2)},
+        {"model": nn.Sequential(nn.Linear(2, 1))},
+    ],
+)
+def test_the_file_of_another_fit_is_refused(tmp_path, other):
+    keeper(tmp_path / "c").save(epoch=3)
+    with pytest.raises(ValueError, match="belongs to a fit with other data, settings or seed"):
+        keeper(tmp_path / "c", **other).load()
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def _text(path):
+    path.write_text("not a checkpoint")
+
+
+def _empty(path):
+    path.write_bytes(b"")
+
+
+def _no_mark(path):
+    torch.save({"epoch": 3}, path)
+
+
+def _list(path):
+    torch.save([1, 2], path)
+
+
+class Evil:
+    def __reduce__(self):
+        return print, ("executed",)
+
+
+def _code(path):
+    torch.save({"mark": Evil()}, path)
+
+
+@pytest.mark.parametrize("spoil", [_cut, _text, _empty, _no_mark, _list, _code])
+def test_a_file_that_is_no_checkpoint_is_refused_by_name_and_never_executed(
+    tmp_path, capsys, spoil
+):
+    path = tmp_path / "c"
+    keeper(path).save(epoch=3, best={"w": torch.zeros(1000)})
+    spoil(path)
+    with pytest.raises(ValueError, match=r"checkpoint .*c cannot be read .*Delete it to start"):
+        keeper(path).load()
+    assert "executed" not in capsys.readouterr().out
