@@ -26,9 +26,9 @@ from typing import NamedTuple
 import torch
 from common import at_most, reported, show
 
-from costscape.problems.vaccine.allocation import vaccine, vaccine_wave
-from costscape.problems.vaccine.epidemic import Epidemic
-from costscape.problems.vaccine.seirv import trip_shares
+from costscape.problems.vaccine_doses.allocation import vaccine, vaccine_wave
+from costscape.problems.vaccine_doses.epidemic import Epidemic
+from costscape.problems.vaccine_doses.seirv import trip_shares
 from costscape.scenarios import ExpectedCost, Scenarios
 
 BATCH, REGIONS = 32, 47

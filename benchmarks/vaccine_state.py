@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from scipy.sparse import load_npz
 
-from costscape.problems.vaccine.epidemic import epidemic_state, fit_beta
+from costscape.problems.vaccine_doses.epidemic import epidemic_state, fit_beta
 
 FILE = Path(__file__).parents[1] / "out" / "vaccine_state.json"
 DAY, FIRST, DAYS, TRAIN, TEST = "2021-01-08", "2020-04-01", 334, 0.64, 0.20

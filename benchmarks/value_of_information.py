@@ -21,8 +21,8 @@ import torch
 from vaccine_state import DAYS, TEST, TRAIN, read_epidemic, read_trips
 
 from costscape.bench.report import text_table
-from costscape.problems.vaccine.allocation import proportional, vaccine, vaccine_wave
-from costscape.problems.vaccine.seirv import trip_shares
+from costscape.problems.vaccine_doses.allocation import proportional, vaccine, vaccine_wave
+from costscape.problems.vaccine_doses.seirv import trip_shares
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers.frank_wolfe import FrankWolfe
 

@@ -10,9 +10,9 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import poisson
 
 from costscape.checks import check_task
-from costscape.problems.vaccine.allocation import proportional, vaccine, vaccine_wave
-from costscape.problems.vaccine.epidemic import Epidemic, epidemic_state, fit_beta
-from costscape.problems.vaccine.seirv import trip_shares
+from costscape.problems.vaccine_doses.allocation import proportional, vaccine, vaccine_wave
+from costscape.problems.vaccine_doses.epidemic import Epidemic, epidemic_state, fit_beta
+from costscape.problems.vaccine_doses.seirv import trip_shares
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers.frank_wolfe import FrankWolfe
 from costscape.task import Task

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from costscape import NearestNeighbours
 from costscape.checks import check_task
 from costscape.problems import inventory, profit, wind_bidding
-from costscape.problems.wind.bidding import wind_bidding_with_reserve
+from costscape.problems.wind_bids.bidding import wind_bidding_with_reserve
 
 D = torch.float64
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from costscape.problems.wind.bids_plot import bids_plot, quantiles
+from costscape.problems.wind_bids.bids_plot import bids_plot, quantiles
 
 BIDS = [1.0, 2.0, 3.0]
 VALUES = np.arange(1.0, 21.0)[:, None] + np.array([0.0, 10.0, 20.0])  # 20 scenarios, 3 hours

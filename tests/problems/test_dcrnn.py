@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from costscape import DF2, Anchored, Box, SeparableTask, Training, load
 from costscape.checks import check_method
 from costscape.methods import saving
-from costscape.problems.vaccine.dcrnn import DCRNN, DCRNNForecaster
+from costscape.problems.vaccine_doses.dcrnn import DCRNN, DCRNNForecaster
 
 RING = tuple((i, (i + 1) % 5) for i in range(5))
 PATH = ((0, 1), (1, 2, 3.0), (2, 1, 0.5))  # of five nodes: 3 and 4 are alone

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from costscape.problems.vaccine.doses_plot import doses_plot
-from costscape.problems.vaccine.prefecture_tiles import JAPAN
+from costscape.problems.vaccine_doses.doses_plot import doses_plot
+from costscape.problems.vaccine_doses.prefectures import PREFECTURES
 
 DOSES = np.random.default_rng(0).uniform(0, 2e6, 47)
 
@@ -18,40 +18,12 @@ def tile(figure, name):
     return found[0].get_text().split("\n")[1:], found[0].get_position()
 
 
-def test_the_tiles_are_47_and_none_lies_on_another():
-    assert len(JAPAN) == 47
-    assert len(set(JAPAN.values())) == 47
-
-
-@pytest.mark.parametrize(
-    ("north", "south"),
-    [("Hokkaido", "Aomori"), ("Niigata", "Nagano"), ("Tokyo", "Kagawa"), ("Fukuoka", "Okinawa")],
-)
-def test_north_is_above_south(north, south):
-    assert JAPAN[north][0] < JAPAN[south][0]
-
-
-@pytest.mark.parametrize(
-    ("west", "east"),
-    [("Nagasaki", "Oita"), ("Hiroshima", "Osaka"), ("Osaka", "Nagoya"), ("Akita", "Iwate")],
-)
-def test_west_is_left_of_east(west, east):
-    places = JAPAN | {"Nagoya": JAPAN["Aichi"]}
-    assert places[west][1] < places[east][1]
-
-
-def test_codes_are_in_order_at_the_landmarks():
-    names = list(JAPAN)
-    told = {1: "Hokkaido", 13: "Tokyo", 23: "Aichi", 27: "Osaka", 40: "Fukuoka", 47: "Okinawa"}
-    assert {code: names[code - 1] for code in told} == told
-
-
 def test_47_doses_are_shaded_tiles_in_the_order_of_codes():
     figure = doses_plot(torch.tensor(DOSES))
     shades = figure.axes[0].collections[0]
     np.testing.assert_array_equal(shades.get_array(), DOSES)
     corners = [path.vertices.min(0)[::-1].tolist() for path in shades.get_paths()]
-    assert corners == [list(place) for place in JAPAN.values()]
+    assert corners == [list(p.tile) for p in PREFECTURES]
     assert figure.axes[1].get_ylabel() == "doses"
 
 
@@ -114,9 +86,9 @@ def test_bad_shapes_get_a_sentence(wrong, sentence):
 
 def test_the_pictures_know_neither_torch_nor_the_screen():
     code = (
-        "import sys; from costscape.problems.vaccine.doses_plot import doses_plot; "
-        "from costscape.problems.wind.bids_plot import bids_plot; "
-        "from costscape.problems.inventory.orders_plot import orders_plot; "
+        "import sys; from costscape.problems.vaccine_doses.doses_plot import doses_plot; "
+        "from costscape.problems.wind_bids.bids_plot import bids_plot; "
+        "from costscape.problems.stock_orders.orders_plot import orders_plot; "
         "before = 'matplotlib' in sys.modules; "
         "doses_plot([1.0]); bids_plot([1.0], [[1.0]]); orders_plot([1.0], [1.0]); "
         "print(before, {'torch', 'matplotlib.pyplot'} & set(sys.modules))"

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costscape.problems.vaccine.graph_convolution import (
+from costscape.problems.vaccine_doses.graph_convolution import (
     DCGRU,
     DCGRUCell,
     DiffusionConv,

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costscape.problems.inventory.orders_plot import orders_plot, service_level
+from costscape.problems.stock_orders.orders_plot import orders_plot, service_level
 
 ORDERS, DEMAND = [4.0, 2.0, 3.0, 5.0], [3.0, 4.0, 3.0, 0.0]
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from costscape.problems import pooled_sales, sales
-from costscape.problems.inventory.sales import SID_STORE1, _embedded
+from costscape.problems.stock_orders.sales import SID_STORE1, _embedded
 
 REAL = Path(os.environ.get("COSTSCAPE_DATA") or "/nowhere") / "sales" / "store_item_demand.csv.gz"
 real = pytest.mark.skipif(not REAL.is_file(), reason="COSTSCAPE_DATA has no sales file")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from torch.utils.checkpoint import checkpoint
 
-from costscape.problems.vaccine.seirv import new_infections, simulate, trip_shares
+from costscape.problems.vaccine_doses.seirv import new_infections, simulate, trip_shares
 
 K = 5
 D = torch.float64
@@ -260,8 +260,8 @@ def test_values_and_all_slopes_are_those_of_torch(
     want = slopes(plain, leaves, weights, **course)
     alone = slopes(lambda *args, **more: plain(*args, **more)[0], leaves, weights, **course)
     with pytest.MonkeyPatch.context() as patch, torch_threads(threads):
-        patch.setattr("costscape.problems.vaccine.seirv_run.CACHED", cached)
-        patch.setattr("costscape.problems.vaccine.seirv.KEPT", kept)
+        patch.setattr("costscape.problems.vaccine_doses.seirv_run.CACHED", cached)
+        patch.setattr("costscape.problems.vaccine_doses.seirv.KEPT", kept)
         assert_same(slopes(simulate, leaves, weights, **course), want, 1e-12)
         assert_same(slopes(new_infections, leaves, weights, **course), alone, 1e-12)
 
@@ -303,7 +303,7 @@ def test_one_slope_alone_is_the_same_as_among_all(wanted):
 )
 @pytest.mark.parametrize("threads", [1, 2])
 def test_without_slopes_the_values_are_the_same(mode, threads, monkeypatch):
-    monkeypatch.setattr("costscape.problems.vaccine.seirv_run.CACHED", 12)
+    monkeypatch.setattr("costscape.problems.vaccine_doses.seirv_run.CACHED", 12)
     (start, m, doses, beta, population), _ = problem(0, 3, 4, 7, 6, 0.5)
     with torch_threads(threads):
         kept = simulate(start, m[:, None], doses, beta=beta, population=population)
@@ -314,7 +314,7 @@ def test_without_slopes_the_values_are_the_same(mode, threads, monkeypatch):
 
 
 def test_the_same_bits_come_again_from_several_threads(monkeypatch):
-    monkeypatch.setattr("costscape.problems.vaccine.seirv_run.CACHED", 12)
+    monkeypatch.setattr("costscape.problems.vaccine_doses.seirv_run.CACHED", 12)
     leaves, weights = problem(0, 3, 7, 7, 6, 0.5)
     with torch_threads(3):
         first = slopes(simulate, leaves, weights)
@@ -336,8 +336,8 @@ def test_an_error_in_a_thread_is_raised_and_the_threads_of_torch_stay(monkeypatc
     def broken(*_):
         raise MemoryError("no buffers")
 
-    monkeypatch.setattr("costscape.problems.vaccine.seirv_run.CACHED", 12)
-    monkeypatch.setattr("costscape.problems.vaccine.seirv_steps.Space.step", broken)
+    monkeypatch.setattr("costscape.problems.vaccine_doses.seirv_run.CACHED", 12)
+    monkeypatch.setattr("costscape.problems.vaccine_doses.seirv_steps.Space.step", broken)
     leaves, weights = problem(0, 3, 7, 7, 6, 0.5)
     with torch_threads(2), pytest.raises(MemoryError):
         slopes(simulate, leaves, weights)
@@ -375,9 +375,9 @@ def test_few_states_are_kept_where_all_would_be_too_many(monkeypatch):
         return sum(held)
 
     one = (3 * 40 + 1) * 6 * 8
-    monkeypatch.setattr("costscape.problems.vaccine.seirv_run.CACHED", 12)
-    monkeypatch.setattr("costscape.problems.vaccine.seirv.KEPT", 10**9)
+    monkeypatch.setattr("costscape.problems.vaccine_doses.seirv_run.CACHED", 12)
+    monkeypatch.setattr("costscape.problems.vaccine_doses.seirv.KEPT", 10**9)
     every = kept()
-    monkeypatch.setattr("costscape.problems.vaccine.seirv.KEPT", 1)
+    monkeypatch.setattr("costscape.problems.vaccine_doses.seirv.KEPT", 1)
     assert every > 56 * one
     assert every - kept() > 54 * one

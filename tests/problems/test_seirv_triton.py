@@ -9,15 +9,15 @@ import costscape.tasks
 import pytest
 import torch
 
-from costscape.problems.vaccine import seirv, seirv_triton
-from costscape.problems.vaccine.seirv import new_infections, simulate, trip_shares
+from costscape.problems.vaccine_doses import seirv, seirv_triton
+from costscape.problems.vaccine_doses.seirv import new_infections, simulate, trip_shares
 
 EVERY = ("start", "m", "doses", "beta", "population")
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 if not torch.cuda.is_available() and "triton" not in sys.modules:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_INTERPRET", "1")  # Triton asks when kernels are made
-        import costscape.problems.vaccine.seirv_kernels  # noqa: F401
+        import costscape.problems.vaccine_doses.seirv_kernels  # noqa: F401
 
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton")
 
@@ -86,9 +86,9 @@ def test_a_cpu_is_served_by_torch():
 
 def test_triton_is_not_imported_before_a_gpu_needs_it():
     code = (
-        "import sys, costscape.problems.vaccine.allocation; "
-        "assert 'costscape.problems.vaccine.seirv_triton' in sys.modules; "
-        "assert 'costscape.problems.vaccine.seirv_kernels' not in sys.modules"
+        "import sys, costscape.problems.vaccine_doses.allocation; "
+        "assert 'costscape.problems.vaccine_doses.seirv_triton' in sys.modules; "
+        "assert 'costscape.problems.vaccine_doses.seirv_kernels' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -131,7 +131,7 @@ def interpreted(monkeypatch):
     if torch.cuda.is_available():
         pytest.skip("the same is tested on the GPU")
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    kernels = sys.modules.get("costscape.problems.vaccine.seirv_kernels")
+    kernels = sys.modules.get("costscape.problems.vaccine_doses.seirv_kernels")
     if kernels is None or not type(kernels.forward).__name__.startswith("Interpreted"):
         pytest.skip("Triton was imported before, to compile")
     from triton.runtime import interpreter

@@ -10,7 +10,7 @@ from costscape.checks import check_task
 from costscape.evaluation import hindsight_cost
 from costscape.models import Absolute
 from costscape.problems import inventory
-from costscape.problems.inventory.store_stock import by_item, store_inventory
+from costscape.problems.stock_orders.store_stock import by_item, store_inventory
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Budget, Polytope
 from costscape.solvers import Convex

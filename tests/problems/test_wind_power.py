@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from costscape.problems import bidding_windows, wind, wind_farm
-from costscape.problems.wind.wind_power import LA_HAUTE_BORNE, UNIT
+from costscape.problems.wind_bids.wind_power import LA_HAUTE_BORNE, UNIT
 
 
 @pytest.fixture(scope="module")

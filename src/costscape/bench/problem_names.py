@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable
 
 from costscape.bench.zoo import ZOO
-from costscape.problems.inventory.inventory_recipe import one_item, whole_store
 from costscape.problems.problem import Problem
+from costscape.problems.stock_orders.inventory_recipe import one_item, whole_store
 from costscape.problems.synthetic.synthetic_recipe import synthetic_convex, synthetic_nonconvex
-from costscape.problems.vaccine.vaccine_recipe import eight_weeks, one_week
-from costscape.problems.wind.wind_recipe import wind_farm_bidding, wind_power
+from costscape.problems.vaccine_doses.vaccine_recipe import eight_weeks, one_week
+from costscape.problems.wind_bids.wind_recipe import wind_farm_bidding, wind_power
 
 PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "synthetic-convex": synthetic_convex,

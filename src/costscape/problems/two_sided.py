@@ -1,7 +1,8 @@
 """The cost of being short and of being spare, and its mean under a normal law."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import isfinite, pi, sqrt
 from typing import Any
 
 import torch
@@ -63,6 +64,20 @@ class TwoSided:
         terms = self.short * short + self.spare * spare
         terms += self.short_squared * cp.square(short) + self.spare_squared * cp.square(spare)
         return cp.sum(terms, axis=1)
+
+
+def check_prices(owner: str, prices: Mapping[str, float]) -> None:
+    """Raise an error for a price below 0 or not finite, for which hindsight is not optimal.
+
+    - ``owner``: the function whose arguments the prices are, named in the error.
+    - ``prices``: each price by its argument's name.
+    """
+    for name, price in prices.items():
+        if not (isfinite(price) and price >= 0):
+            raise ValueError(
+                f"{owner} needs finite prices >= 0, but {name} is {price}. A cost is positive: "
+                f"drop the sign, or write your own SeparableTask."
+            )
 
 
 def _part(v: Tensor, linear: float, squared: float) -> Tensor:

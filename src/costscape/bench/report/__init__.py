@@ -10,9 +10,9 @@ from costscape.bench.report.ratios import ratios
 from costscape.bench.report.read_rows import read_landscapes, read_rows
 from costscape.bench.report.result_tables import csv, latex, markdown, table, text_table
 from costscape.bench.report.summary import Cell, Stat, summarise
-from costscape.problems.inventory.orders_plot import orders_plot, service_level
-from costscape.problems.vaccine.doses_plot import doses_plot
-from costscape.problems.wind.bids_plot import bids_plot
+from costscape.problems.stock_orders.orders_plot import orders_plot, service_level
+from costscape.problems.vaccine_doses.doses_plot import doses_plot
+from costscape.problems.wind_bids.bids_plot import bids_plot
 
 __all__ = [
     "Cell",

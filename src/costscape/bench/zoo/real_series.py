@@ -8,11 +8,11 @@ from torch import Tensor
 
 from costscape.data import Dataset, Splits, split, windows
 from costscape.problems import read_table
-from costscape.problems.inventory.sales import GAP, HISTORY, HORIZON, SID_STORE1
-from costscape.problems.wind.wind_power import GAP as WIND_GAP
-from costscape.problems.wind.wind_power import HISTORY as WIND_HISTORY
-from costscape.problems.wind.wind_power import HORIZON as WIND_HORIZON
-from costscape.problems.wind.wind_power import LA_HAUTE_BORNE, UNIT
+from costscape.problems.stock_orders.sales import GAP, HISTORY, HORIZON, SID_STORE1
+from costscape.problems.wind_bids.wind_power import GAP as WIND_GAP
+from costscape.problems.wind_bids.wind_power import HISTORY as WIND_HISTORY
+from costscape.problems.wind_bids.wind_power import HORIZON as WIND_HORIZON
+from costscape.problems.wind_bids.wind_power import LA_HAUTE_BORNE, UNIT
 
 FIRST_ITEM, LAST_ITEM = 11, 50  # items 1 to 10 are problems of the paper
 TRAIN, VAL = 0.64, 0.16

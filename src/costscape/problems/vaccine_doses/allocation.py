@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.problems.vaccine.epidemic import Epidemic
-from costscape.problems.vaccine.seirv import WEEK, as_shares, new_infections
+from costscape.problems.vaccine_doses.epidemic import Epidemic
+from costscape.problems.vaccine_doses.seirv import WEEK, as_shares, new_infections
 from costscape.sets.budget import Budget
 from costscape.task import Refusal, Task
 

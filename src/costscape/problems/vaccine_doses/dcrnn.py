@@ -11,7 +11,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.problems.vaccine.graph_convolution import DCGRU, Edges, adjacency_of, walk_powers
+from costscape.problems.vaccine_doses.graph_convolution import (
+    DCGRU,
+    Edges,
+    adjacency_of,
+    walk_powers,
+)
 
 
 class DCRNN(nn.Module):

@@ -7,8 +7,8 @@ from costscape.data import Splits
 from costscape.models import LSTM
 from costscape.problems.files.sources import VARIABLE
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
-from costscape.problems.wind.bidding import wind_bidding
-from costscape.problems.wind.wind_power import Wind, wind, wind_farm
+from costscape.problems.wind_bids.bidding import wind_bidding
+from costscape.problems.wind_bids.wind_power import Wind, wind, wind_farm
 
 
 def wind_power(seed: int = 0) -> Problem:

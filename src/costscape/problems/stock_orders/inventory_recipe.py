@@ -5,9 +5,9 @@ import os
 from costscape.data import Splits
 from costscape.models import LSTM
 from costscape.problems.files.sources import VARIABLE
-from costscape.problems.inventory.sales import PooledSales, Sales, pooled_sales, sales
-from costscape.problems.inventory.stock import inventory
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
+from costscape.problems.stock_orders.sales import PooledSales, Sales, pooled_sales, sales
+from costscape.problems.stock_orders.stock import inventory
 
 
 def one_item(seed: int = 0, item: int = 1) -> Problem:

@@ -8,11 +8,11 @@ import numpy as np
 
 from costscape.problems.files.sources import VARIABLE
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
-from costscape.problems.vaccine.allocation import vaccine, vaccine_wave
-from costscape.problems.vaccine.dcrnn import DCRNN
-from costscape.problems.vaccine.epidemic import Epidemic, epidemic_state, fit_beta
-from costscape.problems.vaccine.graph_convolution import edges_of
-from costscape.problems.vaccine.mobility import Mobility, mobility
+from costscape.problems.vaccine_doses.allocation import vaccine, vaccine_wave
+from costscape.problems.vaccine_doses.dcrnn import DCRNN
+from costscape.problems.vaccine_doses.epidemic import Epidemic, epidemic_state, fit_beta
+from costscape.problems.vaccine_doses.graph_convolution import edges_of
+from costscape.problems.vaccine_doses.mobility import Mobility, mobility
 from costscape.solvers import FrankWolfe
 from costscape.task import Task
 

@@ -23,8 +23,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.problems.vaccine.seirv_run import Run
-from costscape.problems.vaccine.seirv_steps import Plan
+from costscape.problems.vaccine_doses.seirv_run import Run
+from costscape.problems.vaccine_doses.seirv_steps import Plan
 
 WEEK = 7
 KEPT = 2**30  # bytes of states kept for gradients, above which some are computed again

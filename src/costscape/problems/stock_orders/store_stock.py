@@ -18,8 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.problems.prices import check_prices
-from costscape.problems.two_sided import standard_normal
+from costscape.problems.two_sided import check_prices, standard_normal
 from costscape.sets import Box, Budget, ConstraintSet, Polytope
 from costscape.sets.validation import Numbers, as_numpy, as_tensors
 from costscape.task import SeparableTask

@@ -12,7 +12,7 @@ waves. The calendar is that of the real days; the numbers are nobody's.
 
 import numpy as np
 
-from costscape.problems.vaccine.prefectures import PREFECTURES, distances
+from costscape.problems.vaccine_doses.prefectures import PREFECTURES, distances
 
 FIRST_DAY, DAYS = np.datetime64("2020-04-01"), 334
 FIRST_CASE, CASE_DAYS = np.datetime64("2020-01-16"), 447

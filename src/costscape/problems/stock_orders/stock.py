@@ -4,8 +4,7 @@ from functools import partial
 
 import torch
 
-from costscape.problems.prices import check_prices
-from costscape.problems.two_sided import TwoSided
+from costscape.problems.two_sided import TwoSided, check_prices
 from costscape.sets.box import Box
 from costscape.task import SeparableTask
 

@@ -27,8 +27,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.problems.prices import check_prices
-from costscape.problems.two_sided import standard_normal
+from costscape.problems.two_sided import check_prices, standard_normal
 from costscape.sets.box import Box
 from costscape.task import SeparableTask, Task
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from costscape.problems.vaccine import seirv_triton
-from costscape.problems.vaccine.seirv_steps import Adjoint, Plan, Space
+from costscape.problems.vaccine_doses import seirv_triton
+from costscape.problems.vaccine_doses.seirv_steps import Adjoint, Plan, Space
 
 CACHED = 26_000  # numbers of one compartment in a group
 

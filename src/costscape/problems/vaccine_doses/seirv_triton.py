@@ -9,7 +9,7 @@ same bits every time.
 import torch
 from torch import Tensor
 
-from costscape.problems.vaccine.seirv_steps import FLOOR, Plan
+from costscape.problems.vaccine_doses.seirv_steps import FLOOR, Plan
 from costscape.training.cuda.triton_support import buildable, on
 
 DEVICES = ("cuda",)
@@ -32,7 +32,7 @@ def forward(
     flow: Tensor, doses: Tensor, start: Tensor, n: Tensor, beta: Tensor, plan: Plan, stride: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """infected (P, F, K), the end (P, 3, F, K), and the states kept for ``backward``."""
-    from costscape.problems.vaccine import seirv_kernels
+    from costscape.problems.vaccine_doses import seirv_kernels
 
     (P, F, K), N = doses.shape, plan.days * plan.steps
     infected = torch.empty_like(doses, memory_format=torch.contiguous_format)
@@ -55,7 +55,7 @@ def backward(
     g_infected: Tensor, g_end: Tensor, wants: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """Adjoints of flow, doses, start, n and beta; ``wants`` says which, doses always."""
-    from costscape.problems.vaccine import seirv_kernels
+    from costscape.problems.vaccine_doses import seirv_kernels
 
     (P, F, K), T = doses.shape, len(flow)
     people = any(wants[i] for i in (0, 2, 3, 4))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costscape.problems.pictures import Array, labels, read, write
-from costscape.problems.vaccine.prefecture_tiles import JAPAN
+from costscape.problems.vaccine_doses.prefectures import PREFECTURES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +36,8 @@ def doses_plot(
     gain = None
     if averted is not None:
         gain = read("doses_plot", "averted", averted, (n,), "one number a region")
-    if names is None and tiles is None and n == len(JAPAN):
-        names, tiles = list(JAPAN), list(JAPAN.values())
+    if names is None and tiles is None and n == len(PREFECTURES):
+        names, tiles = [p.name for p in PREFECTURES], [p.tile for p in PREFECTURES]
     named = range(1, n + 1) if names is None else names
     told = labels("doses_plot", "names", named, n)
     if tiles is None:

@@ -21,7 +21,7 @@ from costscape.data.dataset import Dataset, Splits, split
 from costscape.data.windows import windows
 from costscape.problems.files.csv_columns import Table, read_table
 from costscape.problems.files.sources import find, standing, together
-from costscape.problems.vaccine.prefectures import PREFECTURES, land_borders
+from costscape.problems.vaccine_doses.prefectures import PREFECTURES, land_borders
 
 WEEK = 7
 K = len(PREFECTURES)
@@ -70,19 +70,15 @@ def mobility(path: Path | str | None = None) -> Mobility:
     )
 
 
-def last_week(x: Float[Tensor, "B T K K"]) -> Float[Tensor, "B T K K"]:
-    """What y was in the week of x, a forecast of y: the next week will be like the last."""
-    trips = x.expm1()
-    shares = trips / trips.sum(-1, keepdim=True).clamp(min=1e-9)
-    return shares - torch.diag_embed(shares.diagonal(dim1=-2, dim2=-1))
-
-
 def generated_mobility(seed: int = 0) -> Mobility:
     """Trips of a gravity model and infections in three waves, over the calendar of the real ones.
 
     Populations and borders are real; all else is made up and says so in ``source``.
     """
-    from costscape.problems.vaccine.gravity_model import gravity_trips, wave_cases  # rarely needed
+    from costscape.problems.vaccine_doses.gravity_model import (
+        gravity_trips,
+        wave_cases,
+    )  # rarely needed
 
     trips, days = gravity_trips(seed)
     cases, case_dates = wave_cases(seed)
@@ -91,7 +87,7 @@ def generated_mobility(seed: int = 0) -> Mobility:
         f"GENERATED trips and infections of 47 Japanese prefectures (gravity model, seed {seed}), "
         f"not real data: the public files were not used",
         torch.tensor([p.population for p in PREFECTURES], dtype=torch.float64),
-        land_borders(),
+        torch.from_numpy(land_borders()),
         torch.from_numpy(cases.astype(np.float64)),
         case_dates,
     )

@@ -1,0 +1,67 @@
+"""Public names of a package, each imported when it is first used.
+
+torch takes seconds to import, so a package that lists names from modules that need torch must not
+import those modules itself. The list is the package's ``__init__.pyi``, which type checkers and
+editors read too: one line ``from package.module import Name as Name`` for each name.
+"""
+
+import ast
+import gc
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def lazy_names(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for the package's ``__init__.py``.
+
+    - ``package``: the package's ``__name__``.
+    - ``file``: the package's ``__file__``, beside which ``__init__.pyi`` lies. A line
+      ``from package import module as module`` in it names a submodule.
+
+    No name may be that of a submodule with other content: Python sets the submodule as an
+    attribute of the package as soon as anyone imports it.
+    """
+    module_of = _read_stub(Path(file).with_suffix(".pyi"))
+
+    def __getattr__(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if module_of[name] == package:
+            return _import(f"{package}.{name}")
+        value = getattr(_import(module_of[name]), name)
+        setattr(import_module(package), name, value)  # the next access finds it at once
+        return value
+
+    names = sorted(module_of)
+    return __getattr__, lambda: names, names
+
+
+def _read_stub(path: Path) -> dict[str, str]:
+    """Each imported name of a stub file, and the module it comes from."""
+    statements = ast.parse(path.read_text(encoding="utf-8")).body
+    return {
+        alias.asname: statement.module
+        for statement in statements
+        if isinstance(statement, ast.ImportFrom) and statement.module
+        for alias in statement.names
+        if alias.asname
+    }
+
+
+def _import(module: str) -> Any:
+    """Import a module without garbage collection.
+
+    Imports leave no garbage, and to search torch's hundreds of thousands of objects for some
+    takes a quarter of the time again.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if was_enabled:
+            gc.enable()
