@@ -102,3 +102,46 @@ def test_a_slightly_wrong_projection_is_caught_by_its_angle():
 
     with pytest.raises(AssertionError, match="not the nearest point"):
         check_set(Cube(project=skew), far=0.5)
+
+
+class Ball(ConstraintSet):
+    """|a| <= 1, whose projection divides by a distance that is 0 at the centre."""
+
+    def __init__(self):
+        super().__init__()
+        self.dim = 3
+        self.register_buffer("radius", torch.ones(()))
+
+    @property
+    def bounds(self) -> tuple[Tensor, Tensor]:
+        return -self.radius.expand(3), self.radius.expand(3)
+
+    def sample(self, n: int, generator: Generator | None = None) -> Tensor:
+        z = self.radius.new_empty(n, 3).normal_(generator=generator)
+        u = self.radius.new_empty(n, 1).uniform_(generator=generator)
+        return u ** (1 / 3) * z / z.norm(dim=-1, keepdim=True)
+
+    def project(self, a: Tensor) -> Tensor:
+        return a * (1 / a.norm(dim=-1, keepdim=True)).clamp(max=1)
+
+    def violation(self, a: Tensor) -> Tensor:
+        return (a.norm(dim=-1) - 1).clamp(min=0)
+
+    def describe(self, a: Any) -> list[Any]:
+        return [(a**2).sum() <= 1]
+
+
+class SmoothBall(Ball):
+    """The same with finite slopes everywhere."""
+
+    def project(self, a: Tensor) -> Tensor:
+        return a / a.square().sum(-1, keepdim=True).clamp(min=1).sqrt()
+
+
+def test_a_projection_without_a_finite_slope_is_refused():
+    with pytest.raises(AssertionError, match="slope that is not finite at"):
+        check_set(Ball())
+
+
+def test_the_same_set_with_finite_slopes_passes():
+    check_set(SmoothBall())

@@ -27,19 +27,6 @@ def test_a_slice_keeps_x_y_and_dates_together():
     assert part.dates.tolist() == pairs(10).dates[3:5].tolist()
 
 
-def test_batches_hold_every_pair_once_and_depend_on_the_generator_alone():
-    def epoch(seed):
-        return list(pairs(10).batches(4, torch.Generator().manual_seed(seed)))
-
-    batches = epoch(0)
-    assert [len(b) for b in batches] == [4, 4, 2]
-    x, y = (torch.cat([getattr(b, k) for b in batches]) for k in "xy")
-    assert sorted(x.flatten().tolist()) == list(range(10))
-    assert torch.equal(x.flatten(), -y)
-    assert torch.equal(x, torch.cat([b.x for b in epoch(0)]))
-    assert not torch.equal(x, torch.cat([b.x for b in epoch(1)]))
-
-
 def test_to_changes_precision_and_keeps_dates():
     data = pairs(3).to("cpu", torch.float64)
     assert (data.x.dtype, data.y.dtype) == (torch.float64, torch.float64)

@@ -11,12 +11,18 @@ from costscape.sets import ConstraintSet
 
 
 def check_set(c: ConstraintSet, far: float = 10.0) -> None:
-    """Samples and projections lie in C, and a projection is the nearest point of C.
+    """Check that samples and projections lie in C, and that a projection is the nearest point.
 
-    Points to project lie ``far`` times the width of C away. Nearest means, where C is convex,
-    (a - p) . (s - p) <= 0 for all known points s of C; a set whose ``describe`` raises TypeError
-    is not convex and must only have no known point nearer than p. ``c.tolerance`` is put down to
-    rounding throughout.
+    ``project`` must also have finite slopes at every point checked, the middle of the bounds
+    among them, since networks that end in a projection learn through it.
+
+    Arguments:
+        c: the set.
+        far: points to project lie this many widths of C away, 10 by default.
+
+    Nearest means, where C is convex, (a - p) . (s - p) <= 0 for all known points s of C. A set
+    whose ``describe`` raises TypeError is not convex; no known point may be nearer than p. Errors
+    up to ``c.tolerance`` count as rounding.
     """
     inside = _check_samples(c)
     lower, upper = c.bounds
@@ -24,6 +30,7 @@ def check_set(c: ConstraintSet, far: float = 10.0) -> None:
     rng = _generator(c, 1)
     move = torch.randn(inside.shape, generator=rng, dtype=inside.dtype, device=inside.device)
     _check_projection(c, inside, inside + far * width * move)
+    _check_slopes(c, torch.cat([inside, inside + far * width * move, (lower + upper)[None] / 2]))
     _check_copies(c)
 
 
@@ -66,6 +73,22 @@ def _check_projection(c: ConstraintSet, inside: Tensor, a: Tensor) -> None:
     fits = bool((p >= lower - tol).all() and (p <= upper + tol).all())
     must(fits, "bounds does not contain the projections.")
     _check_nearest(c, torch.cat([inside, p]).double(), a.double(), p.double())
+
+
+def _check_slopes(c: ConstraintSet, a: Tensor) -> None:
+    """The middle of the bounds is among the points: a division by a distance fails there."""
+    a = a.detach().clone().requires_grad_()
+    p = c.project(a)
+    if not p.requires_grad:
+        return  # a list of points has no slopes
+    (slope,) = torch.autograd.grad(p.sum(), a)
+    bad = (~slope.isfinite()).any(-1)
+    at = a[bad][0].tolist() if bad.any() else []
+    must(
+        not at,
+        f"project() has a slope that is not finite at {at}. Guard divisions by a distance, for "
+        f"example with torch.where on both sides of the division.",
+    )
 
 
 def _check_nearest(c: ConstraintSet, known: Tensor, a: Tensor, p: Tensor) -> None:

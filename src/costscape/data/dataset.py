@@ -1,11 +1,10 @@
 """Pairs (x, y) and their split into train, validation and test."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +38,6 @@ class Dataset:
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> "Dataset":
         return Dataset(self.x.to(device, dtype), self.y.to(device, dtype), self.dates)
-
-    def batches(self, size: int, generator: Generator) -> Iterator["Dataset"]:
-        """All pairs once, in random order; the generator lives on the CPU."""
-        order = torch.randperm(len(self), generator=generator).to(self.x.device)
-        for i in torch.split(order, size):
-            yield Dataset(self.x[i], self.y[i])
 
 
 @dataclass(frozen=True)
