@@ -2,11 +2,11 @@
 
 torch takes seconds to import, so a package that lists names from modules that need torch must not
 import those modules itself. The list is the package's ``__init__.pyi``, which type checkers and
-editors read too: one line ``from package.module import Name as Name`` for each name.
+editors read too: one line ``from package.module import Name as Name`` for each name. A line
+``from package.part import *`` stands for the names that ``part/__init__.py`` imports in that way.
 """
 
 import ast
-import gc
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -31,8 +31,8 @@ def lazy_names(
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if module_of[name] == package:
-            return _import(f"{package}.{name}")
-        value = getattr(_import(module_of[name]), name)
+            return import_module(f"{package}.{name}")
+        value = getattr(import_module(module_of[name]), name)
         setattr(import_module(package), name, value)  # the next access finds it at once
         return value
 
@@ -42,26 +42,19 @@ def lazy_names(
 
 def _read_stub(path: Path) -> dict[str, str]:
     """Each imported name of a stub file, and the module it comes from."""
+    module_of: dict[str, str] = {}
+    for statement in _imports(path):
+        assert statement.module
+        for alias in statement.names:
+            if alias.name == "*":
+                below = path.parents[0].joinpath(*statement.module.split(".")[1:], "__init__.py")
+                names = [a.asname for line in _imports(below) for a in line.names if a.asname]
+                module_of |= dict.fromkeys(names, statement.module)
+            elif alias.asname:
+                module_of[alias.asname] = statement.module
+    return module_of
+
+
+def _imports(path: Path) -> list[ast.ImportFrom]:
     statements = ast.parse(path.read_text(encoding="utf-8")).body
-    return {
-        alias.asname: statement.module
-        for statement in statements
-        if isinstance(statement, ast.ImportFrom) and statement.module
-        for alias in statement.names
-        if alias.asname
-    }
-
-
-def _import(module: str) -> Any:
-    """Import a module without garbage collection.
-
-    Imports leave no garbage, and to search torch's hundreds of thousands of objects for some
-    takes a quarter of the time again.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        return import_module(module)
-    finally:
-        if was_enabled:
-            gc.enable()
+    return [s for s in statements if isinstance(s, ast.ImportFrom) and s.module]

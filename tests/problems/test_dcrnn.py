@@ -8,7 +8,6 @@ from safetensors.torch import load_file, save_file
 
 from costscape import DF2, Anchored, Box, SeparableTask, Training, load
 from costscape.checks import check_method
-from costscape.methods import saving
 from costscape.problems.vaccine_doses.dcrnn import DCRNN, DCRNNForecaster
 
 RING = tuple((i, (i + 1) % 5) for i in range(5))
@@ -190,11 +189,11 @@ def test_df2_with_this_encoder_works_in_double_precision():
     assert {p.dtype for p in model.model_.parameters()} == {torch.float64}
 
 
-def test_a_model_file_rebuilds_the_graph_from_its_edges(tmp_path, monkeypatch):
-    monkeypatch.setitem(saving._KNOWN, "DCRNN", DCRNN)
+def test_a_model_file_asks_for_the_encoder_of_a_problem(tmp_path):
     x, y = flows(40)
     model = small(newsvendor(), outcomes=Anchored()).fit(x, y)
     model.save(tmp_path / "model")
-    again = load(tmp_path / "model", newsvendor())
-    assert again.encoder.args == (5, PATH)
+    with pytest.raises(ValueError, match="fitted with encoder=DCRNN"):
+        load(tmp_path / "model", newsvendor())
+    again = load(tmp_path / "model", newsvendor(), encoder=model.encoder)
     assert torch.equal(again.decide(x), model.decide(x))

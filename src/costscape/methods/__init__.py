@@ -1,66 +1,33 @@
-"""Fit on (x, y), then decide: x -> a in C."""
+"""Methods: each learns from (x, y) and decides. This is the list of their public names."""
 
-from costscape.methods.base import Method
-from costscape.methods.blend import Blend
-from costscape.methods.crossfit import CrossFit
-from costscape.methods.df2.df2 import DF2
-from costscape.methods.df2.targets import Costs, Slopes
-from costscape.methods.forecast.dfl import DFL
-from costscape.methods.forecast.egl import EGL
-from costscape.methods.forecast.lancer import LANCER
-from costscape.methods.forecast.langevin import Langevin
-from costscape.methods.forecast.local_losses import (
-    DirectedQuadratic,
-    DirectedWeightedMSE,
-    LossNetwork,
-    Quadratic,
-    WeightedMSE,
-)
-from costscape.methods.forecast.lodl import LODL
-from costscape.methods.forecast.so_ebm import SOEBM
-from costscape.methods.forecast.taskmet import TaskMet
-from costscape.methods.forecast.two_stage import TwoStage
-from costscape.methods.loading import load
-from costscape.methods.plain_network import PlainNetwork
-from costscape.methods.policy_net import PolicyNet
-from costscape.methods.selection import Greedy, SlopeWeights
-from costscape.methods.surfaces import ScenarioMethod, SurfaceMethod
-from costscape.methods.weighted.cme import CME
-from costscape.methods.weighted.constant import Constant
-from costscape.methods.weighted.kernel_smoother import KernelSmoother
-from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
-from costscape.methods.weighted.random_forest import RandomForest
-
-__all__ = [
-    "CME",
-    "DF2",
-    "DFL",
-    "EGL",
-    "LANCER",
-    "LODL",
-    "SOEBM",
-    "Blend",
-    "Constant",
-    "Costs",
-    "CrossFit",
-    "DirectedQuadratic",
-    "DirectedWeightedMSE",
-    "Greedy",
-    "KernelSmoother",
-    "Langevin",
-    "LossNetwork",
-    "Method",
-    "NearestNeighbours",
-    "PlainNetwork",
-    "PolicyNet",
-    "Quadratic",
-    "RandomForest",
-    "ScenarioMethod",
-    "SlopeWeights",
-    "Slopes",
-    "SurfaceMethod",
-    "TaskMet",
-    "TwoStage",
-    "WeightedMSE",
-    "load",
-]
+from costscape.methods.base import Method as Method
+from costscape.methods.blend import Blend as Blend
+from costscape.methods.crossfit import CrossFit as CrossFit
+from costscape.methods.df2.df2 import DF2 as DF2
+from costscape.methods.df2.targets import Costs as Costs
+from costscape.methods.df2.targets import Slopes as Slopes
+from costscape.methods.forecast.dfl import DFL as DFL
+from costscape.methods.forecast.egl import EGL as EGL
+from costscape.methods.forecast.lancer import LANCER as LANCER
+from costscape.methods.forecast.langevin import Langevin as Langevin
+from costscape.methods.forecast.local_losses import DirectedQuadratic as DirectedQuadratic
+from costscape.methods.forecast.local_losses import DirectedWeightedMSE as DirectedWeightedMSE
+from costscape.methods.forecast.local_losses import LossNetwork as LossNetwork
+from costscape.methods.forecast.local_losses import Quadratic as Quadratic
+from costscape.methods.forecast.local_losses import WeightedMSE as WeightedMSE
+from costscape.methods.forecast.lodl import LODL as LODL
+from costscape.methods.forecast.so_ebm import SOEBM as SOEBM
+from costscape.methods.forecast.taskmet import TaskMet as TaskMet
+from costscape.methods.forecast.two_stage import TwoStage as TwoStage
+from costscape.methods.loading import load as load
+from costscape.methods.plain_network import PlainNetwork as PlainNetwork
+from costscape.methods.policy_net import PolicyNet as PolicyNet
+from costscape.methods.selection import Greedy as Greedy
+from costscape.methods.selection import SlopeWeights as SlopeWeights
+from costscape.methods.surfaces import ScenarioMethod as ScenarioMethod
+from costscape.methods.surfaces import SurfaceMethod as SurfaceMethod
+from costscape.methods.weighted.cme import CME as CME
+from costscape.methods.weighted.constant import Constant as Constant
+from costscape.methods.weighted.kernel_smoother import KernelSmoother as KernelSmoother
+from costscape.methods.weighted.nearest_neighbours import NearestNeighbours as NearestNeighbours
+from costscape.methods.weighted.random_forest import RandomForest as RandomForest

@@ -15,8 +15,9 @@ from costscape.arrays import Form, columns_of, read
 from costscape.data import Dataset
 from costscape.methods import saving
 from costscape.methods.folds import Fold
+from costscape.solvers.base import check_solver
 from costscape.task import Task
-from costscape.training.loop import Training
+from costscape.training import Training
 
 M = TypeVar("M", bound="Method")
 HELD_OUT = 0.2  # the share of the rows, the latest, that chooses the epoch when no val is given
@@ -50,8 +51,8 @@ class Method(ABC):
     def _decide(self, x: Tensor) -> Tensor:
         """One action (B, d) for each x."""
 
-    def unsaid(self, train: Dataset) -> dict[str, Any]:
-        """What settings left at None stand for on such data, as JSON, where that may change."""
+    def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
+        """Return what settings left at None stand for on such data, as JSON."""
         return {}
 
     def chosen(self) -> dict[str, Any]:
@@ -90,6 +91,8 @@ class Method(ABC):
 
     def fit(self: M, X: Any, Y: Any, val: tuple[Any, Any] | None = None) -> M:
         """Learn from n pairs; ``val`` or else the last fifth of them chooses the epoch."""
+        if hasattr(self, "solver"):
+            check_solver(self.solver, type(self).__name__)
         lower = self.task.feasible.bounds[0]
         x, y, columns = _pairs(X, Y, "X", "Y", lower.dtype)
         flat = y.ndim == 1
@@ -179,6 +182,9 @@ class Method(ABC):
         its costs stand for it, to digits that all machines agree on.
         """
         assert is_dataclass(self)
+        training = self.trains()
+        if training is None or training.checkpoint is None:
+            return ""  # there is no file that another fit could have written
         own = {"task", "training", "seed", *but}
         kept = [saving.to_json(getattr(self, f.name)) for f in fields(self) if f.name not in own]
         lower = self.task.feasible.bounds[0]

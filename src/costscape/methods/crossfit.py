@@ -23,7 +23,7 @@ from costscape.methods.ensemble import (
     fit_jobs,
 )
 from costscape.methods.folds import check_folds, time_folds, together
-from costscape.training.loop import Training
+from costscape.training import Training
 
 MOST = 4000  # scenarios that decide
 
@@ -75,8 +75,8 @@ class CrossFit(EnsembleMethod):
     def trains(self) -> Training | None:
         return self.method.trains()
 
-    def unsaid(self, train: Dataset) -> dict[str, Any]:
-        return self.method.unsaid(train)
+    def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
+        return self.method.resolved_defaults(train)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         pairs = together(train, val)

@@ -4,49 +4,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import costscape
 from costscape.methods import saving
 from costscape.methods.base import Method
-from costscape.methods.blend import Blend
-from costscape.methods.crossfit import CrossFit
-from costscape.methods.df2.df2 import DF2
-from costscape.methods.forecast.dfl import DFL
-from costscape.methods.forecast.egl import EGL
-from costscape.methods.forecast.lancer import LANCER
-from costscape.methods.forecast.lodl import LODL
-from costscape.methods.forecast.so_ebm import SOEBM
-from costscape.methods.forecast.taskmet import TaskMet
-from costscape.methods.forecast.two_stage import TwoStage
-from costscape.methods.plain_network import PlainNetwork
-from costscape.methods.policy_net import PolicyNet
-from costscape.methods.weighted.cme import CME
-from costscape.methods.weighted.constant import Constant
-from costscape.methods.weighted.kernel_smoother import KernelSmoother
-from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
-from costscape.methods.weighted.random_forest import RandomForest
 from costscape.task import Task
-
-METHODS: dict[str, type[Method]] = {
-    m.__name__: m
-    for m in (
-        CME,
-        DF2,
-        DFL,
-        EGL,
-        LANCER,
-        LODL,
-        SOEBM,
-        Blend,
-        Constant,
-        CrossFit,
-        KernelSmoother,
-        NearestNeighbours,
-        PlainNetwork,
-        PolicyNet,
-        RandomForest,
-        TaskMet,
-        TwoStage,
-    )
-}
 
 
 def load(
@@ -62,7 +23,7 @@ def load(
     tensors, head = saving.read(Path(path))
     if isinstance(method, Method):
         settings["method"], method = method, None
-    cls = method or METHODS.get(head["method"])
+    cls = method or _method_named(head["method"])
     if cls is None or cls.__name__ != head["method"]:
         raise ValueError(
             f"{path} holds a {head['method']}, and costscape has no such method. Pass its class "
@@ -95,14 +56,15 @@ def _made(
 
     def inner(found: dict[str, Any]) -> Method:
         in_list = "method" not in stored
-        if found["method"] not in METHODS:
+        inside = _method_named(found["method"])
+        if inside is None:
             wanted = "methods=[...]" if in_list else f"method={found['method']}(task)"
             raise ValueError(
                 f"{path} holds a {found['method']} inside a {head['method']}, and costscape has "
                 f"no such method. Pass it again: load(path, task, {wanted})."
             )
         asked = "methods=[...]" if in_list else again
-        return _made(METHODS[found["method"]], found, task, path, rest, asked)
+        return _made(inside, found, task, path, rest, asked)
 
     for name, value in stored.items():
         if missing := saving.needs_caller(value):
@@ -111,9 +73,15 @@ def _made(
                 f"{path} was fitted with {name}={missing}, which is your own code and not in the "
                 f"file. Pass it again: load(path, task, {asked})."
             )
-    values = {name: saving.from_json(value, inner) for name, value in stored.items()}
+    values = saving.settings_from_json(stored, inner)
     if "task" in names:
         values["task"] = task
     build: Any = cls
     made: Method = build(**values, **own)
     return made
+
+
+def _method_named(name: str) -> type[Method] | None:
+    """Return the public method of that name."""
+    cls = getattr(costscape, name, None) if name in dir(costscape) else None
+    return cls if isinstance(cls, type) and issubclass(cls, Method) else None

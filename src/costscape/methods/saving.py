@@ -17,35 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import costscape
 from costscape import models, solvers
-from costscape.methods import selection
-from costscape.methods.df2 import targets
-from costscape.methods.forecast import langevin, local_losses
-from costscape.training import loop
 
 FORMAT = 1
-# settings that are rebuilt by name
-_KNOWN: dict[str, Any] = {
-    part.__name__: part
-    for part in (
-        *(
-            models.MLP,
-            models.LSTM,
-            models.Absolute,
-            models.Anchored,
-            models.LocationScale,
-            models.WindowLevels,
-        ),
-        *(models.Point, models.Mixture, langevin.Langevin),
-        *(local_losses.WeightedMSE, local_losses.DirectedWeightedMSE, local_losses.Quadratic),
-        *(local_losses.DirectedQuadratic, local_losses.LossNetwork),
-        *(solvers.Separable, solvers.ProjectedAdam, solvers.MirrorDescent),
-        *(solvers.Convex, solvers.Exhaustive, solvers.Implicit, solvers.CvxpyLayer),
-        solvers.FrankWolfe,
-        *(loop.Training, models.mean_level, targets.Costs, targets.Slopes),
-        *(selection.Greedy, selection.SlopeWeights),
-    )
-}
+AUTO = "auto"  # what files and recipes hold for the solver Auto()
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], header: dict[str, Any]) -> None:
@@ -97,6 +73,8 @@ def to_json(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, solvers.Auto) and not value.rough:
+        return AUTO
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, np.generic):
@@ -109,17 +87,29 @@ def to_json(value: Any) -> Any:
         return {"tuple": [to_json(part) for part in value]}
     code = value.func if isinstance(value, partial) else value
     name = getattr(code, "__name__", type(code).__name__)
-    if isinstance(value, partial) and (_KNOWN.get(name) is code or _is_ours(code)):
+    if isinstance(value, partial) and (known_part(name) is code or _is_ours(code)):
         args, kwargs = [to_json(v) for v in value.args], _each(value.keywords)
         if '"custom"' not in json.dumps([args, kwargs]):
             return {"partial": name, "args": args, "kwargs": kwargs}
-    elif is_dataclass(value) and _KNOWN.get(type(value).__name__) is type(value):
+    elif is_dataclass(value) and known_part(type(value).__name__) is type(value):
         parts = _each({f.name: getattr(value, f.name) for f in fields(value)})
         if '"custom"' not in json.dumps(parts):
             return {"is": type(value).__name__, "kwargs": parts}
-    elif _KNOWN.get(name) is value:
+    elif known_part(name) is value:
         return {"name": name}
     return {"custom": name}
+
+
+def settings_from_json(
+    stored: Mapping[str, Any], method: Callable[[dict[str, Any]], Any] | None = None
+) -> dict[str, Any]:
+    """The settings of these names. Only a solver may be Auto(): a window can be "auto", too.
+
+    >>> settings_from_json({"solver": "auto", "window": "auto"})
+    {'solver': Auto(rough=False), 'window': 'auto'}
+    """
+    read = {name: from_json(value, method) for name, value in stored.items()}
+    return {**read, "solver": solvers.Auto()} if read.get("solver") == AUTO else read
 
 
 def from_json(value: Any, method: Callable[[dict[str, Any]], Any] | None = None) -> Any:
@@ -132,21 +122,45 @@ def from_json(value: Any, method: Callable[[dict[str, Any]], Any] | None = None)
     if "list" in value:
         return [from_json(part, method) for part in value["list"]]
     if "name" in value:
-        return _KNOWN[value["name"]]
+        return _part(value["name"])
     if "tuple" in value:
         return tuple(from_json(part) for part in value["tuple"])
-    kwargs = {k: from_json(v) for k, v in value["kwargs"].items()}
+    kwargs = settings_from_json(value["kwargs"])
     if "partial" in value:
-        return partial(_KNOWN[value["partial"]], *map(from_json, value["args"]), **kwargs)
-    return _KNOWN[value["is"]](**kwargs)
+        return partial(_part(value["partial"]), *map(from_json, value["args"]), **kwargs)
+    return _part(value["is"])(**kwargs)
 
 
 def needs_caller(value: Any) -> str | None:
     """The name of a stored setting that cannot be rebuilt from the file, or None."""
     if not isinstance(value, dict):
         return None
-    name = value.get("custom") or value.get("partial")
-    return None if name in _KNOWN else name
+    if "custom" in value:  # a part of ours may hold code of the user's
+        return str(value["custom"])
+    name = value.get("partial")
+    return None if name is None or known_part(name) else str(name)
+
+
+def known_part(name: str) -> Any:
+    """Return the public class of settings or encoder of that name, or None.
+
+    Only such classes, and the function ``mean_level``, are built from a file's names: anything
+    else of the package stays out of reach of a file.
+    """
+    if name == "mean_level":
+        return models.mean_level
+    part = getattr(costscape, name, None) if name in dir(costscape) else None
+    is_part = isinstance(part, type) and (is_dataclass(part) or part in (models.MLP, models.LSTM))
+    return part if is_part else None
+
+
+def _part(name: str) -> Any:
+    if (part := known_part(name)) is None:
+        raise ValueError(
+            f"The file names a setting {name!r} that this version of costscape does not have. "
+            f"Load it with the version that wrote it."
+        )
+    return part
 
 
 def _is_ours(code: Any) -> bool:
