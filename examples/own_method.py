@@ -6,8 +6,8 @@ A method that gives Scenarios needs no solver code: it says what may happen, and
 library decides, saves, loads and scores. This one weighs the last k outcomes alike.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +34,7 @@ class LastOutcomes(cs.ScenarioMethod):
 
     task: cs.Task
     k: int = 50
-    solver: cs.Solver | Literal["auto"] = "auto"
+    solver: cs.Solver = field(default_factory=cs.Auto)
     seed: int = 0
 
     def _fit(self, train: Dataset, val: Dataset) -> None:

@@ -16,7 +16,7 @@ from costscape.cli import app
 from costscape.methods.df2 import df2
 from costscape.methods.df2.forms import usual_points
 from costscape.methods.forecast import base as forecasting
-from costscape.solvers.choose import STRONGEST_FIRST
+from costscape.solvers.auto import STRONGEST_FIRST
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]

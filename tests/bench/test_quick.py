@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from costscape import CrossFit
+from costscape import Auto, CrossFit
 from costscape.bench import METHODS, PROBLEMS, Run, execute, prepare
 from costscape.bench.quick import COSTLY, ROWS, small
 from costscape.methods import Method
@@ -71,7 +71,7 @@ def test_a_quick_blend_has_the_candidates_of_a_whole_one():
     cut = prepare(Run("synthetic-convex", "blend", quick=True)).method
     assert whole.method.methods is None
     usual = default_candidates(
-        whole.method.task, whole.problem.data.train, whole.method.training, "auto", 0
+        whole.method.task, whole.problem.data.train, whole.method.training, Auto(), 0
     )
     assert names_of(cut.methods) == names_of(usual)
     assert len(list(inside(cut))) == 1 + len(usual)

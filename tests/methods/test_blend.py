@@ -12,6 +12,7 @@ from costscape import (
     DF2,
     MLP,
     Absolute,
+    Auto,
     Blend,
     Constant,
     CrossFit,
@@ -44,7 +45,7 @@ class Far(ScenarioMethod):
 
     task: object
     at: float = 0.0
-    solver: object = "auto"
+    solver: object = Auto()
     seed: int = 0
     count = 0
 
@@ -255,7 +256,7 @@ def test_the_usual_candidates_of_a_series_come_back(
 
 def test_the_usual_candidates_are_those_documented(newsvendor, demand):
     x, y = demand(40)
-    made = default_candidates(newsvendor(), Dataset(x, y), TOLD, "auto", 3)
+    made = default_candidates(newsvendor(), Dataset(x, y), TOLD, Auto(), 3)
     assert names_of(made) == [
         *("DF2 absolute", "DF2 anchored", "DF2 location-scale"),
         *("TwoStage", "RandomForest", "NearestNeighbours"),

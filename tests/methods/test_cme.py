@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import StandardScaler
 
-from costscape import Budget, ProjectedAdam, Task, load
+from costscape import Auto, Budget, ProjectedAdam, Task, load
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
@@ -157,7 +157,7 @@ def test_the_pair_that_costs_least_on_validation_is_taken(newsvendor, demand, la
     task = newsvendor()
     chosen = CME(task, landmarks=landmarks).fit(x, y, val=val).model_
     unit = median_distance(Standardise(x)(x))
-    score = validation_cost(task, Dataset(*val), "auto")
+    score = validation_cost(task, Dataset(*val), Auto())
     costs = {}
     for width in (unit * part for part in WIDTHS):
         for penalty in PENALTIES:

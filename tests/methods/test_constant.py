@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from costscape import Budget, Constant, Finite, MirrorDescent, Task, load
+from costscape import Auto, Budget, Constant, Finite, MirrorDescent, Task, load
 
 
 def test_the_constant_is_the_quantile_of_the_training_labels(newsvendor, demand):
@@ -21,7 +21,7 @@ def test_the_constant_is_the_brute_force_minimiser_where_f_is_not_convex(demand)
     assert Constant(task).fit(x, y, val=(x, y)).decide(x[:1])[0] == actions[brute]
 
 
-@pytest.mark.parametrize("solver", ["auto", MirrorDescent()], ids=str)
+@pytest.mark.parametrize("solver", [Auto(), MirrorDescent()], ids=str)
 def test_the_constant_of_squares_on_a_budget_is_the_projected_mean(demand, solver):
     task = Task(lambda y, a: (y - a).square().sum(-1), Budget(total=2.0, dim=3))
     x, y = demand(100, dim=3)

@@ -12,6 +12,7 @@ from costscape import (
     MLP,
     Absolute,
     Anchored,
+    Auto,
     Box,
     Budget,
     Constant,
@@ -110,7 +111,7 @@ SETS = {
 def test_on_every_set_decisions_are_feasible_and_their_costs_as_told(tiny, demand, kind, form):
     task = Task(joint, SETS[kind]())
     x, y = demand(50, dim=3)
-    solver = ProjectedAdam(steps=20) if kind != "finite" else "auto"
+    solver = ProjectedAdam(steps=20) if kind != "finite" else Auto()
     model = tiny(task, outcomes=form, points=8, actions=4, solver=solver).fit(x, y)
     a = model.decide(x[:6])
     assert a.shape == (6, 3)
@@ -125,11 +126,11 @@ def test_on_every_set_decisions_are_feasible_and_their_costs_as_told(tiny, deman
 @pytest.mark.parametrize(
     ("kind", "solver"),
     [
-        ("box", "auto"),
-        ("finite", "auto"),
-        ("simplex", "auto"),
-        ("budget", "auto"),
-        ("polytope", "auto"),
+        ("box", Auto()),
+        ("finite", Auto()),
+        ("simplex", Auto()),
+        ("budget", Auto()),
+        ("polytope", Auto()),
         ("simplex", MirrorDescent(steps=200)),
         ("budget", MirrorDescent(steps=200)),
     ],

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from costscape import ProjectedAdam, Simplex, Task, load
+from costscape import Auto, ProjectedAdam, Simplex, Task, load
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
@@ -76,7 +76,7 @@ def test_the_width_that_costs_least_on_validation_is_taken(newsvendor, demand):
     task = newsvendor()
     chosen = KernelSmoother(task).fit(x, y, val=val).model_
     unit = float(torch.pdist(chosen.x.double()).median())
-    score = validation_cost(task, Dataset(*val), "auto")
+    score = validation_cost(task, Dataset(*val), Auto())
     costs = {
         w: score(KernelSmoother(task, width=w).fit(x, y, val=val).model_)
         for w in (unit * part for part in TRIED)
@@ -98,7 +98,7 @@ def test_a_long_validation_part_is_thinned_but_not_below_256_rows(newsvendor, de
     train = Dataset(*demand(100))
     for rows, most in ((300, 2**22), (2000, 50_000), (2000, 100), (100, 100)):
         monkeypatch.setattr(labels, "SCORED", most)
-        labels.score_of_weights(newsvendor(), train, Dataset(*demand(rows)), "auto")
+        labels.score_of_weights(newsvendor(), train, Dataset(*demand(rows)), Auto())
     assert seen == [300, 500, 286, 100]
 
 

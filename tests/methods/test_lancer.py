@@ -22,7 +22,7 @@ from costscape.methods.forecast.lancer import LANCER, Landscape, descend
 from costscape.methods.scoring import hindsight_actions
 from costscape.models.forecasts import Mixture, PointForecast
 from costscape.models.scaling import Units
-from costscape.solvers import ProjectedAdam
+from costscape.solvers import Auto, ProjectedAdam
 from costscape.training.loop import fit_network
 
 
@@ -178,8 +178,8 @@ def test_costs_in_the_replay_are_those_of_the_solver_where_hindsight_is_unknown(
     known = SeparableTask(terms, Box(0.0, 1.0, dim=2), hindsight=lambda y: y.clamp(0.0, 1.0))
     unknown = SeparableTask(terms, Box(0.0, 1.0, dim=2))
     y = 3 * torch.rand(50, 2) - 1
-    a = hindsight_actions(known, y, "auto")
-    b = hindsight_actions(unknown, y, "auto")
+    a = hindsight_actions(known, y, Auto())
+    b = hindsight_actions(unknown, y, Auto())
     assert torch.equal(a, y.clamp(0, 1))
     assert torch.allclose(a, b, atol=1e-4)
 

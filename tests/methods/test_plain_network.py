@@ -7,6 +7,7 @@ import torch
 
 from costscape import (
     MLP,
+    Auto,
     Box,
     Budget,
     Finite,
@@ -125,7 +126,7 @@ def test_keeps_the_contract_on_the_synthetic_problems(name):
 
 @pytest.mark.parametrize("kind", SETS)
 def test_keeps_the_contract_on_every_set(demand, kind):
-    solver = "auto" if kind == "finite" else FAST
+    solver = Auto() if kind == "finite" else FAST
     check_method(small(Task(joint, SETS[kind](), convex=True), solver=solver), *demand(60, dim=3))
 
 
@@ -133,7 +134,7 @@ def test_keeps_the_contract_on_every_set(demand, kind):
 def test_no_sampled_action_is_cheaper_than_the_decision(demand, kind):
     task = Task(joint, SETS[kind](), convex=True)
     x, y = demand(40, dim=3)
-    solvers = {"finite": "auto", "simplex": MirrorDescent(steps=300)}
+    solvers = {"finite": Auto(), "simplex": MirrorDescent(steps=300)}
     model = small(task, solver=solvers.get(kind, ProjectedAdam(steps=100))).fit(x, y)
     tried = task.feasible.sample(300, torch.Generator().manual_seed(0))
     g = model.expected_cost(x[:5], tried[None])

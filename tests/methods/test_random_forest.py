@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestRegressor
 
-from costscape import ProjectedAdam, Simplex, Task, load
+from costscape import Auto, ProjectedAdam, Simplex, Task, load
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
@@ -136,7 +136,7 @@ def test_the_leaf_that_costs_least_on_validation_is_taken(newsvendor, demand):
     (x, y), val = demand(200), demand(100, seed=1)
     task = newsvendor()
     chosen = RandomForest(task, trees=60).fit(x, y, val=val).model_
-    score = validation_cost(task, Dataset(*val), "auto")
+    score = validation_cost(task, Dataset(*val), Auto())
     costs = {
         size: score(RandomForest(task, trees=50, min_leaf=size).fit(x, y, val=val).model_)
         for size in (5, 10, 20, 40, 80)

@@ -16,11 +16,13 @@ from costscape import (
     MLP,
     Absolute,
     Anchored,
+    Auto,
     Box,
     Constant,
     Costs,
     Finite,
     Greedy,
+    Implicit,
     LocationScale,
     Method,
     MirrorDescent,
@@ -238,7 +240,7 @@ def test_a_method_of_the_users_own_is_loaded_when_its_class_is_given(newsvendor,
         *(Absolute(), Anchored(), WindowLevels(Absolute())),
         *(LocationScale(), WindowLevels(LocationScale()), Greedy(rounds=3), SlopeWeights()),
         *(Slopes(), Costs(), Costs(weighting=False, by_coordinate=False)),
-        *(Separable(grid=9), ProjectedAdam(lr=0.1), MirrorDescent(steps=3)),
+        *(Separable(grid=9), Auto(rough=True), ProjectedAdam(lr=0.1), MirrorDescent(steps=3)),
         Training(epochs=3, checkpoint="x"),
     ],
     ids=lambda value: type(value).__name__,
@@ -248,6 +250,25 @@ def test_a_setting_comes_back_from_json_as_it_was(value):
     assert str(there_and_back) == str(value)
     if not isinstance(value, partial):
         assert there_and_back == value
+
+
+def test_the_automatic_solver_is_the_string_auto_in_files(newsvendor, demand, tmp_path):
+    layer = Implicit()
+    assert saving.to_json(Auto()) == "auto"
+    assert saving.to_json(layer)["kwargs"] == {"solver": "auto", "window": "auto"}
+    assert saving.from_json(saving.to_json(layer)) == layer
+    Constant(newsvendor()).fit(*demand(20)).save(tmp_path / "m")
+    assert saving.read(tmp_path / "m")[1]["settings"]["solver"] == "auto"
+    assert load(tmp_path / "m", newsvendor()).solver == Auto()
+
+
+def test_the_string_auto_is_no_solver(newsvendor, demand, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as for a user
+    sentence = r"Constant needs a Solver, but got solver='auto'\..*solver=costscape\.Auto\(\)"
+    with pytest.raises(TypeError, match=sentence):
+        Constant(newsvendor(), solver="auto").fit(*demand(20))
+    with pytest.raises(TypeError, match="Implicit needs a Solver"):
+        Implicit("auto")
 
 
 def test_numbers_of_numpy_are_numbers(newsvendor, demand, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from costscape import (
+    Auto,
     Box,
     Budget,
     ExpectedCost,
@@ -263,7 +264,7 @@ def joint(y, a):
 
 
 SUMS = {"box": Box(0.0, 1.5, dim=2), "budget": Budget(total=1.5, dim=2)}
-SOLVERS = {"sum on box": Separable(), "other on finite": "auto"}
+SOLVERS = {"sum on box": Separable(), "other on finite": Auto()}
 OTHERS = {
     "finite": Finite(torch.rand(12, 2, generator=torch.Generator().manual_seed(3))),
     "simplex": Simplex(dim=2),
@@ -306,7 +307,7 @@ def test_decisions_in_the_table_cost_what_those_of_the_solver_cost(name):
 
 def test_a_sum_on_a_box_is_decided_coordinate_by_coordinate():
     task = SeparableTask(newsvendor_terms, SUMS["box"], convex=True)
-    table = held_out(task, [Guess(0.1, 0.1, 2), Guess(0.2, 0.1, 2)], pairs(2), "auto", seed=0)
+    table = held_out(task, [Guess(0.1, 0.1, 2), Guess(0.2, 0.1, 2)], pairs(2), Auto(), seed=0)
     assert table.observed.shape[-1] == table.expected.shape[-1] == 2
     assert (table.action.diff(dim=1) >= 0).all()
     other = held_out(Task(joint, SUMS["box"]), [Guess(0.1, 0.1, 2)] * 2, pairs(2),
@@ -345,7 +346,7 @@ def test_actions_of_another_set_are_the_decisions_and_mixes_of_them():
 def test_held_out_rows_are_some_evenly_spread_ones(n):
     data = pairs(2, n)
     exact = SeparableTask(newsvendor_terms, SUMS["box"], convex=True)
-    few = some_rows(exact, data, "auto")
+    few = some_rows(exact, data, Auto())
     assert torch.equal(few.x, data.x[:: -(-n // ROWS)])
     assert min(n, ROWS // 2) <= len(few) <= ROWS
     assert len(some_rows(Task(joint, SUMS["box"]), data, ProjectedAdam())) <= COSTLY_ROWS

@@ -7,6 +7,7 @@ import torch
 
 from costscape import (
     MLP,
+    Auto,
     Box,
     Budget,
     Exhaustive,
@@ -175,15 +176,15 @@ def test_the_divergence_is_flat_at_the_truth_where_the_temperature_is_high():
 def test_the_best_action_is_the_tasks_own_where_it_knows_one():
     task = PROBLEMS["synthetic-nonconvex"](0).task
     y = 2 * torch.randn(50, 2)
-    assert torch.equal(hindsight_actions(task, y, "auto"), task.hindsight(y))
+    assert torch.equal(hindsight_actions(task, y, Auto()), task.hindsight(y))
 
 
 def test_the_best_action_is_searched_for_where_the_task_does_not_know_it():
     y = torch.randn(20, 3)
     box, simplex = Box(-0.5, 0.5, dim=3), Simplex(dim=3)
     separable = SeparableTask(lambda y, a: (y - a) ** 2, box)
-    assert torch.allclose(hindsight_actions(separable, y, "auto"), y.clamp(-0.5, 0.5), atol=1e-3)
-    found = hindsight_actions(squares(simplex), y, "auto")
+    assert torch.allclose(hindsight_actions(separable, y, Auto()), y.clamp(-0.5, 0.5), atol=1e-3)
+    found = hindsight_actions(squares(simplex), y, Auto())
     assert torch.allclose(found, simplex.project(y), atol=0.02)
 
 

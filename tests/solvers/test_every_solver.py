@@ -20,7 +20,7 @@ from costscape import (
     Task,
 )
 from costscape.problems import inventory, synthetic_convex, synthetic_nonconvex
-from costscape.solvers import Solution, Solver, choose
+from costscape.solvers import Auto, Solution, Solver
 
 B, S = 6, 30
 
@@ -202,15 +202,28 @@ def test_a_start_is_used():
     assert (one.minimise(g, task.feasible, B).cost > best.cost + 1e-3).any()
 
 
-def test_the_strongest_that_serves_is_chosen():
+def test_auto_picks_the_strongest_solver_that_serves():
     def chosen(task):
-        return type(choose(surface(task), task.feasible))
+        return type(Auto().pick(surface(task), task.feasible))
 
     assert chosen(synthetic_convex()) is Separable
     assert chosen(Task(bowl, Finite([[0.0, 1.0]]))) is Exhaustive
     assert chosen(Task(bowl, Simplex(dim=2), convex=True, cvxpy=bowl_cvxpy)) is Convex
     assert chosen(Task(bowl, Simplex(dim=2), convex=True)) is ProjectedAdam
     assert chosen(SeparableTask(lambda y, a: (y - a) ** 2, Simplex(dim=2))) is ProjectedAdam
+
+
+@pytest.mark.parametrize("make", [synthetic_convex, lambda: Task(bowl, Simplex(dim=2))])
+def test_auto_answers_as_the_solver_it_picks(make):
+    task = make()
+    g = surface(task)
+    for auto in (Auto(), Auto().coarse()):
+        one = auto.minimise(g, task.feasible, B)
+        other = auto.pick(g, task.feasible).minimise(g, task.feasible, B)
+        assert torch.equal(one.action, other.action)
+        assert torch.equal(one.cost, other.cost)
+    assert Auto().coarse().pick(g, task.feasible) == Auto().pick(g, task.feasible).coarse()
+    assert Auto().refuses(g, task.feasible) is None
 
 
 BOX, LIST = Box(0.0, 1.0, dim=2), Finite([[0.0, 1.0]])
@@ -234,7 +247,7 @@ REFUSALS = {
 def test_a_refusal_says_why_and_what_to_do(sentence):
     solver, task, feasible = REFUSALS[sentence]
     g = surface(task()) if task else lambda a: a.sum(-1)
-    with pytest.raises(TypeError, match=sentence + r'.*solver="auto" finds one that serves'):
+    with pytest.raises(TypeError, match=sentence + r".*solver=Auto\(\) picks one that serves"):
         solver.minimise(g, feasible, B)
 
 

@@ -8,7 +8,7 @@ Wolpert, Stacked Generalization, Neural Networks 1992, with decision costs in pl
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from torch import nn
 
@@ -25,7 +25,7 @@ from costscape.methods.selection import Greedy, Selection
 from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
 from costscape.methods.weighted.random_forest import RandomForest
 from costscape.models import Mixture, Outcomes, deep_by_shape
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training.loop import Training
 
@@ -46,7 +46,7 @@ class Blend(EnsembleMethod):
         folds: how many parts of the rows, in time order, are left out one after the other.
         selection: Greedy() by decision cost, or SlopeWeights() by the slopes loss.
         most_scenarios: how many scenarios decide at most, by systematic resampling.
-        solver: decides; "auto" takes the strongest that serves.
+        solver: decides; ``Auto()`` picks the strongest one that serves.
         workers: processes that fit side by side.
         training: of the networks of the default candidates.
         seed: of the default candidates.
@@ -64,7 +64,7 @@ class Blend(EnsembleMethod):
     folds: int = 4
     selection: Selection = field(default_factory=Greedy)
     most_scenarios: int = MOST
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     workers: int = 1
     training: Training = field(default_factory=Training)
     seed: int = 0
@@ -155,7 +155,7 @@ def default_candidates(
     task: Task,
     pairs: Dataset,
     training: Training,
-    solver: Solver | Literal["auto"],
+    solver: Solver,
     seed: int,
     forms: Sequence[Outcomes] | None = None,
 ) -> list[Method]:

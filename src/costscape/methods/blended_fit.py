@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 
@@ -57,7 +56,7 @@ def fit_blend(
     pairs: Dataset,
     folds: int,
     selection: Selection,
-    solver: Solver | Literal["auto"],
+    solver: Solver,
     workers: int,
     owner: str,
     seed: int,
@@ -107,7 +106,7 @@ def _table(
     k: int,
     pairs: Dataset,
     cut: Sequence[Fold],
-    solver: Solver | Literal["auto"],
+    solver: Solver,
     seed: int,
 ) -> HeldOut:
     task = fits[who[0], k].task_

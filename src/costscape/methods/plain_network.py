@@ -8,7 +8,7 @@ too, by the input-convex form of Amos, Xu and Kolter, ICML 2017.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -18,7 +18,7 @@ from costscape.methods.scoring import sampled_costs, spread_of, validation_cost
 from costscape.methods.surfaces import SurfaceMethod
 from costscape.models import Builder, Standardise, by_shape
 from costscape.models.cost_network import Free, InputConvex, Surface, SurfaceAt
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Cost, SeparableTask, Task
 from costscape.training.loop import Training, check_ema, fit_network
 
@@ -48,7 +48,7 @@ class PlainNetwork(SurfaceMethod):
     by_coordinate: bool = True
     standardise: bool = True
     ema: float | None = 0.995
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 

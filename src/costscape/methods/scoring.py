@@ -1,7 +1,6 @@
 """What decisions cost, and how large costs are: the units in which methods are fitted."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -12,14 +11,15 @@ from costscape.distributed import gather_rows
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import ConstraintSet
 from costscape.solvers import (
+    Auto,
     Convex,
     Exhaustive,
     Objective,
     ProjectedAdam,
     Separable,
     Solver,
-    choose,
 )
+from costscape.solvers.auto import resolve
 from costscape.task import Cost, Task
 from costscape.training.loop import Score
 
@@ -29,7 +29,7 @@ Reading = Callable[[nn.Module, Tensor], Objective]  # what a model says of x
 def validation_cost(
     task: Task,
     data: Dataset,
-    solver: Solver | Literal["auto"],
+    solver: Solver,
     surface: Reading | None = None,
 ) -> Score:
     """score(model): the mean cost on ``data`` of the decisions of a model of scenarios.
@@ -41,7 +41,7 @@ def validation_cost(
     some = data.y[:: max(1, len(data) // 256)]
     weights = some.new_full((1, len(some)), 1 / len(some))
     g = ExpectedCost(task, Scenarios(weights, some.unsqueeze(0)))
-    chosen = solver_for(g, task.feasible, solver)
+    chosen = resolve(solver, g, task.feasible)
     if not isinstance(chosen, Separable | Exhaustive):
         data = data[:: max(1, len(data) // 128)]
     start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
@@ -49,28 +49,22 @@ def validation_cost(
     def score(model: nn.Module) -> float:
         g: Objective
         g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
-        fit = solver_for(g, task.feasible, solver)
-        found = fit.coarse().minimise(g, task.feasible, len(data), start)
+        found = solver.coarse().minimise(g, task.feasible, len(data), start)
         return float(task.cost(data.y, found.action).mean())
 
     return score
 
 
-def solver_for(g: Objective, feasible: ConstraintSet, solver: Solver | Literal["auto"]) -> Solver:
-    """The solver itself, or the one that "auto" stands for."""
-    return choose(g, feasible) if solver == "auto" else solver
-
-
 def hindsight_actions(
-    task: Task, y: Float[Tensor, "n ..."], solver: Solver | Literal["auto"]
+    task: Task, y: Float[Tensor, "n ..."], solver: Solver
 ) -> Float[Tensor, "n d"]:
     """The best action had each y been known: the task's own answer, or the solver's."""
     if task.hindsight is not None:
         return task.feasible.project(task.hindsight(y))
     sure = Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y.unsqueeze(1), own=True)
     g = ExpectedCost(task, sure)
-    chosen = solver_for(g, task.feasible, solver)
-    if solver == "auto" and isinstance(chosen, Convex):
+    chosen = resolve(solver, g, task.feasible)
+    if isinstance(solver, Auto) and isinstance(chosen, Convex):
         chosen = ProjectedAdam()  # a convex program for each of thousands of rows takes minutes
     return chosen.minimise(g, task.feasible, len(y)).action
 

@@ -10,7 +10,6 @@ then a look-up, argmin_j sum_c w_c g_c(x_i, a_ij), so that thousands of blends c
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -18,11 +17,10 @@ from torch import Generator, Tensor
 
 from costscape.block_bootstrap import block_length, standard_error
 from costscape.data import Dataset
-from costscape.methods.scoring import solver_for
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite, Simplex
-from costscape.solvers import Exhaustive, Separable
-from costscape.solvers.base import Solver
+from costscape.solvers import Exhaustive, Separable, Solver
+from costscape.solvers.auto import resolve
 from costscape.task import SeparableTask, Task
 
 ROWS, COSTLY_ROWS = 500, 128  # held-out rows of a fold, with an exact solver and with others
@@ -142,7 +140,7 @@ def held_out(
     task: Task,
     models: Sequence[torch.nn.Module],
     data: Dataset,
-    solver: Solver | Literal["auto"],
+    solver: Solver,
     seed: int,
 ) -> HeldOut:
     """The table of one fold, of models that did not learn from ``data``."""
@@ -158,10 +156,10 @@ def held_out(
         return HeldOut(a, expected.unsqueeze(-1), observed.unsqueeze(-1))
 
 
-def some_rows(task: Task, data: Dataset, solver: Solver | Literal["auto"]) -> Dataset:
+def some_rows(task: Task, data: Dataset, solver: Solver) -> Dataset:
     """Evenly spread rows, fewer where a decision takes an iterative solver."""
     some = Scenarios(data.y.new_ones(1, 1), data.y[:1].unsqueeze(0))
-    chosen = solver_for(ExpectedCost(task, some), task.feasible, solver)
+    chosen = resolve(solver, ExpectedCost(task, some), task.feasible)
     most = ROWS if isinstance(chosen, Separable | Exhaustive) else COSTLY_ROWS
     return data[:: -(-len(data) // most)]
 
@@ -202,5 +200,5 @@ def clearly_behind(costs: Float[Tensor, "K n"], errors: float) -> list[int]:
     return behind
 
 
-def _decide(task: Task, g: ExpectedCost, rows: int, solver: Solver | Literal["auto"]) -> Tensor:
-    return solver_for(g, task.feasible, solver).coarse().minimise(g, task.feasible, rows).action
+def _decide(task: Task, g: ExpectedCost, rows: int, solver: Solver) -> Tensor:
+    return solver.coarse().minimise(g, task.feasible, rows).action

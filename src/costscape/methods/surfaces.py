@@ -1,7 +1,7 @@
 """Methods that learn g(x, a): deciding is then the solver's work."""
 
 from abc import abstractmethod
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,13 +9,13 @@ from torch import Tensor
 from costscape.arrays import read
 from costscape.methods.base import Method
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.solvers import Objective, Solution, Solver, choose
+from costscape.solvers import Objective, Solution, Solver
 
 
 class SurfaceMethod(Method):
     """A method whose model gives the expected cost of every action."""
 
-    solver: Solver | Literal["auto"]
+    solver: Solver
 
     @abstractmethod
     def _surface(self, x: Tensor) -> Objective:
@@ -38,8 +38,7 @@ class SurfaceMethod(Method):
         """The decision for each x (a tensor on the model's device) and its expected cost."""
         g, task = self._surface(x), self.task_
         assert task is not None
-        solver = choose(g, task.feasible) if self.solver == "auto" else self.solver
-        return solver.minimise(g, task.feasible, len(x), start)
+        return self.solver.minimise(g, task.feasible, len(x), start)
 
     def _decide(self, x: Tensor) -> Tensor:
         return self.solution(x).action

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from costscape.data import Splits
 from costscape.evaluation import Truth
 from costscape.models import Builder, Level, mean_level
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
+from costscape.solvers.base import check_solver
 from costscape.task import Task
 from costscape.training.loop import Training
 
@@ -36,10 +37,13 @@ class Problem:
     source: str
     truth: Truth | None = None
     network: Builder | None = None
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     score_every: int = 1
     level: Level = mean_level
     schedule: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        check_solver(self.solver, "Problem")
 
 
 def fixed_epochs(epochs: int, lr: float | None = None) -> Training:

@@ -1,8 +1,8 @@
 """argmin over C."""
 
+from costscape.solvers.auto import Auto
 from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.box_search import Separable
-from costscape.solvers.choose import choose
 from costscape.solvers.convex import Convex
 from costscape.solvers.cvxpy_layer import CvxpyLayer
 from costscape.solvers.exhaustive import Exhaustive
@@ -13,6 +13,7 @@ from costscape.solvers.mirror_descent import MirrorDescent
 from costscape.solvers.projected_adam import ProjectedAdam
 
 __all__ = [
+    "Auto",
     "Convex",
     "CvxpyLayer",
     "Exhaustive",
@@ -25,5 +26,4 @@ __all__ = [
     "Separable",
     "Solution",
     "Solver",
-    "choose",
 ]

@@ -41,7 +41,7 @@ class Solver(ABC):
         solver has no use for it. Every answer is checked to lie in C, and its cost to be finite.
         """
         if reason := self.refuses(objective, feasible):
-            raise Refusal(f'{type(self).__name__} {reason}. solver="auto" finds one that serves.')
+            raise Refusal(f"{type(self).__name__} {reason}. solver=Auto() picks one that serves.")
         found = self._minimise(objective, feasible, batch, start)
         check_feasible(found.action, feasible, type(self).__name__)
         _check_finite(found.cost, type(self).__name__)
@@ -60,6 +60,15 @@ class Solver(ABC):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         """``minimise``, once the problem is known to fit."""
+
+
+def check_solver(solver: object, owner: str) -> None:
+    """Raise a TypeError where the setting ``solver`` of ``owner`` is no Solver."""
+    if not isinstance(solver, Solver):
+        raise TypeError(
+            f"{owner} needs a Solver, but got solver={solver!r}. Leave it out, or write "
+            f"solver=costscape.Auto(), for the strongest solver that serves."
+        )
 
 
 def better(a: Tensor, now: Tensor, best: Tensor, cost: Tensor) -> tuple[Tensor, Tensor]:

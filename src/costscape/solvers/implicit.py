@@ -14,7 +14,7 @@ an order statistic, and its derivative is 1 in that one. Where g is not convex i
 of the local quadratic model. Amos and Kolter, 2017 (OptNet); Donti, Amos and Kolter, 2017.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -24,9 +24,9 @@ from torch.autograd.function import once_differentiable
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, ConstraintSet
 from costscape.sets.tangent import Polyhedral
-from costscape.solvers.base import Solver
+from costscape.solvers.auto import Auto, resolve
+from costscape.solvers.base import Solver, check_solver
 from costscape.solvers.box_search import Separable
-from costscape.solvers.choose import choose
 from costscape.solvers.convex import Convex
 from costscape.solvers.layer import Layer
 from costscape.task import SeparableTask, Task
@@ -54,10 +54,11 @@ class Implicit(Layer):
     O(d^3) for each x.
     """
 
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     window: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
+        check_solver(self.solver, "Implicit")
         if self.window != "auto" and not 0 < self.window <= 0.1:
             raise ValueError(
                 f"Implicit needs a window between 0 and 0.1, a share of the width of C, but got "
@@ -70,8 +71,6 @@ class Implicit(Layer):
                 f"needs a set with flat faces to move on (Box, Simplex, Budget or Polytope), and "
                 f"this feasible set is a {type(task.feasible).__name__}"
             )
-        if self.solver == "auto":
-            return None
         nothing = task.feasible.bounds[0].new_zeros(0, 1)
         reason = self.solver.refuses(
             ExpectedCost(task, Scenarios(nothing, nothing)), task.feasible
@@ -81,7 +80,7 @@ class Implicit(Layer):
     def _argmin(self, g: ExpectedCost) -> Tensor:
         fixed = Scenarios(g.scenarios.weights.detach(), g.scenarios.values.detach())
         h = ExpectedCost(g.task, fixed, g.memory)
-        solver = choose(h, g.task.feasible) if self.solver == "auto" else self.solver
+        solver = resolve(self.solver, h, g.task.feasible)
         best = solver.minimise(h, g.task.feasible, len(g)).action
         window = _window(solver, best) if self.window == "auto" else self.window
         a: Tensor = _Argmin.apply(  # type: ignore[no-untyped-call]

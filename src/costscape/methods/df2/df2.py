@@ -10,7 +10,7 @@ UAI 2025.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -38,7 +38,7 @@ from costscape.models import (
     deep_by_shape,
 )
 from costscape.scenarios import ExpectedCost
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training.loop import RATE as PAPER_RATE
 from costscape.training.loop import Fit, Training, check_ema, fit_network, fit_networks
@@ -77,7 +77,7 @@ class DF2(EnsembleMethod):
         selection: how forms are weighted.
         most_scenarios: how many scenarios decide at most.
         standardise: False lets the network see x and y in their own units.
-        solver: decides; "auto" takes the strongest that serves.
+        solver: decides; ``Auto()`` picks the strongest one that serves.
         training: epochs, rate, device and so on.
         choose_epoch: False keeps the last epoch.
         workers: processes that fit folds side by side on a CPU.
@@ -105,7 +105,7 @@ class DF2(EnsembleMethod):
     selection: Selection = field(default_factory=Greedy)
     most_scenarios: int = MOST
     standardise: bool = True
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     choose_epoch: bool = True
     workers: int = 1

@@ -9,10 +9,9 @@ hindsight. These n x K decisions are the expensive part of a learned loss, and c
 
 import hashlib
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -20,7 +19,8 @@ from torch import Generator, Tensor
 
 from costscape.methods import saving
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.solvers import Convex, ProjectedAdam, Solver, choose
+from costscape.solvers import Auto, Convex, ProjectedAdam, Solver
+from costscape.solvers.auto import resolve
 from costscape.task import Task
 from costscape.training.progress import progress
 
@@ -49,7 +49,7 @@ class Forecasts:
 class Sampler:
     """How the moved forecasts are decided, and the folder in which their losses are kept."""
 
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     cache: Path | str | None = None
     title: str = "decision samples"
     shown: bool = False
@@ -103,8 +103,8 @@ class Sampler:
         alone = g.scenarios.values.shape[1] == 1
         if alone and g.task.hindsight is not None:
             return g.task.hindsight(g.scenarios.values[:, 0])
-        solver = choose(g, g.task.feasible) if self.solver == "auto" else self.solver
-        if self.solver == "auto" and isinstance(solver, Convex):
+        solver = resolve(self.solver, g, g.task.feasible)
+        if isinstance(self.solver, Auto) and isinstance(solver, Convex):
             solver = ProjectedAdam()  # a program for each of n x K forecasts would take hours
         if not alone:
             solver = solver.coarse()

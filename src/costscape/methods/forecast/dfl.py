@@ -8,7 +8,6 @@ Optimization, NeurIPS 2017.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import torch
 from torch import Generator, Tensor
@@ -18,7 +17,7 @@ from costscape.methods.forecast.base import ForecastMethod, Network
 from costscape.models import Builder, Forecast, MixtureForecast, Point
 from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.solvers import Implicit, Layer, Solver
+from costscape.solvers import Auto, Implicit, Layer, Solver
 from costscape.task import Refusal, Task
 from costscape.training.loop import RATE, History, Training
 
@@ -45,7 +44,7 @@ class DFL(ForecastMethod):
     encoder: Builder | None = None
     level: Level | None = None
     ema: float | None = 0.995
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 

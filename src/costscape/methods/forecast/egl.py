@@ -15,7 +15,6 @@ Beyond Local Loss Functions for Predict-Then-Optimize, AAAI 2024.
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -29,7 +28,7 @@ from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training.loop import Training, fit_network
 
@@ -63,7 +62,7 @@ class EGL(LocalLossMethod):
     level: Level | None = None
     cache: Path | str | None = None
     ema: float | None = 0.995
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 

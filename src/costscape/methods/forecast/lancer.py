@@ -12,7 +12,6 @@ Losses for Mathematical Optimization Under Partial Information, NeurIPS 2023.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -25,7 +24,7 @@ from costscape.methods.scoring import hindsight_actions
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training.loop import History, Training, fit_network
 
@@ -71,7 +70,7 @@ class LANCER(PointRounds):
     encoder: Builder | None = None
     level: Level | None = None
     ema: float | None = 0.995
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 

@@ -15,7 +15,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -34,7 +34,7 @@ from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork, fit_
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, MixtureForecast, Point
 from costscape.models.relative_outcomes import Level
-from costscape.solvers import Solver, choose
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training.loop import History, Training, copy_of
 
@@ -136,8 +136,7 @@ class LocalLossMethod(ForecastMethod):
         """f(y, a(x)) on each row of val."""
         with torch.no_grad():
             g = self._cost(task, model, val.x)
-            solver = choose(g, task.feasible) if self.solver == "auto" else self.solver
-            return task.cost(val.y, solver.minimise(g, task.feasible, len(val)).action)
+            return task.cost(val.y, self.solver.minimise(g, task.feasible, len(val)).action)
 
 
 @dataclass
@@ -165,7 +164,7 @@ class LODL(LocalLossMethod):
     level: Level | None = None
     cache: Path | str | None = None
     ema: float | None = 0.995
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 

@@ -20,7 +20,6 @@ Model, NeurIPS 2022.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import log
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -35,7 +34,7 @@ from costscape.models.forecasts import Forecast, Mixture, MixtureForecast
 from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Refusal, Task
 from costscape.training.loop import History, Training
 
@@ -87,7 +86,7 @@ class SOEBM(ForecastMethod):
     train_draws: int | None = None
     langevin: Langevin = field(default_factory=Langevin)
     ema: float | None = 0.995
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 

@@ -14,7 +14,6 @@ NeurIPS 2023.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, prod
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -26,7 +25,7 @@ from costscape.methods.forecast.base import Network
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
-from costscape.solvers import Implicit, Solver
+from costscape.solvers import Auto, Implicit, Solver
 from costscape.task import Refusal, Task
 from costscape.training.loop import History, Training, fit_network
 
@@ -78,7 +77,7 @@ class TaskMet(PointRounds):
     encoder: Builder | None = None
     level: Level | None = None
     ema: float | None = 0.995
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 

@@ -5,14 +5,13 @@ decide  argmin_a  mean_m f(y_m, a),  y_m ~ p(. | x)
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from costscape.data import Dataset
 from costscape.methods.forecast.base import ForecastMethod, Network
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture
 from costscape.models.relative_outcomes import Level
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training.loop import History, Training
 
@@ -35,7 +34,7 @@ class TwoStage(ForecastMethod):
     encoder: Builder | None = None
     level: Level | None = None
     ema: float | None = 0.995
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 

@@ -4,7 +4,6 @@ Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Scie
 """
 
 from abc import ABC, abstractmethod
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -41,9 +40,7 @@ class WeightedLabels(nn.Module, ABC):
         return Scenarios(weights.to(self.y), self.y.unsqueeze(0))
 
 
-def score_of_weights(
-    task: Task, train: Dataset, val: Dataset, solver: Solver | Literal["auto"]
-) -> Score:
+def score_of_weights(task: Task, train: Dataset, val: Dataset, solver: Solver) -> Score:
     """``validation_cost``, on every k-th row where all would take over 4 million weights.
 
     A score costs as much as it has weights, a row of n for each validation row, and 256 rows at

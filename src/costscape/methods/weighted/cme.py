@@ -13,8 +13,8 @@ Regressors, ICML 2012.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -31,7 +31,7 @@ from costscape.methods.weighted.base import (
     score_of_weights,
 )
 from costscape.models import Standardise
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 
 WIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of the median distance
@@ -54,7 +54,7 @@ class CME(ScenarioMethod):
     penalty: float | None = None
     width: float | None = None
     landmarks: int = 1000
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     seed: int = 0
 
     def __post_init__(self) -> None:

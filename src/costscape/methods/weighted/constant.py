@@ -1,7 +1,7 @@
 """The best constant action: what x is worth shows in how much it is beaten by."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from costscape.data import Dataset
 from costscape.methods.base import Method
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.solvers import Solver, choose
+from costscape.solvers import Auto, Solver
 from costscape.solvers.base import check_feasible
 from costscape.task import Task
 
@@ -23,7 +23,7 @@ class Constant(Method):
 
     task: Task
     action: tuple[float, ...] | None = None
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -44,8 +44,7 @@ class Constant(Method):
         y = train.y.to(lower.device)
         labels = Scenarios(y.new_full((1, len(y)), 1 / len(y)), y.unsqueeze(0))
         g = ExpectedCost(self.task, labels)
-        solver = choose(g, self.task.feasible) if self.solver == "auto" else self.solver
-        self.model_ = _Same(solver.minimise(g, self.task.feasible, 1).action[0])
+        self.model_ = _Same(self.solver.minimise(g, self.task.feasible, 1).action[0])
 
     def _decide(self, x: Tensor) -> Tensor:
         action: Tensor = self._fitted()(x)

@@ -8,8 +8,8 @@ Analysis, 1964; as weights for decisions: Bertsimas and Kallus, From Predictive 
 Analytics, Management Science 2020.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -25,7 +25,7 @@ from costscape.methods.weighted.base import (
     score_of_weights,
 )
 from costscape.models import Standardise
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 
 TRIED = tuple(2 ** (-i / 2) for i in range(14))  # of the median distance: 1, 0.71, ... 0.011
@@ -42,7 +42,7 @@ class KernelSmoother(ScenarioMethod):
 
     task: Task
     width: float | None = None
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     seed: int = 0
 
     def __post_init__(self) -> None:

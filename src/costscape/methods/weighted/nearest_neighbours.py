@@ -6,8 +6,8 @@ in Euclidean distance of standardised features. Bertsimas and Kallus, From Predi
 Prescriptive Analytics, Management Science 2020.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -18,7 +18,7 @@ from costscape.methods.scoring import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Standardise
 from costscape.scenarios import Scenarios
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 
 TRIED = (10, 25, 50, 100, 200, 400)
@@ -30,7 +30,7 @@ class NearestNeighbours(ScenarioMethod):
 
     task: Task
     k: int | None = None
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     seed: int = 0
 
     def _fit(self, train: Dataset, val: Dataset) -> None:

@@ -7,8 +7,8 @@ Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Scie
 Breiman, Random Forests, Machine Learning 2001.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -18,7 +18,7 @@ from costscape.data import Dataset
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.methods.weighted.base import BLOCK, WeightedLabels, score_of_weights
 from costscape.models import Standardise
-from costscape.solvers import Solver
+from costscape.solvers import Auto, Solver
 from costscape.task import Task
 
 TRIED = (5, 10, 20, 40, 80)
@@ -44,7 +44,7 @@ class RandomForest(ScenarioMethod):
     min_leaf: int | None = None
     features: float = 1.0
     jobs: int = 1
-    solver: Solver | Literal["auto"] = "auto"
+    solver: Solver = field(default_factory=Auto)
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -1,0 +1,54 @@
+"""The default solver: the strongest one that serves the problem."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from costscape.sets import ConstraintSet
+from costscape.solvers.base import Objective, Solution, Solver
+from costscape.solvers.box_search import Separable
+from costscape.solvers.convex import Convex
+from costscape.solvers.exhaustive import Exhaustive
+from costscape.solvers.projected_adam import ProjectedAdam
+
+STRONGEST_FIRST: tuple[Solver, ...] = (Exhaustive(), Separable(), Convex(), ProjectedAdam())
+
+
+@dataclass(frozen=True)
+class Auto(Solver):
+    """Solves each problem with the strongest solver that does not refuse it.
+
+    The order is ``Exhaustive``, ``Separable``, ``Convex``, ``ProjectedAdam``: exact and global
+    solvers come first. ``pick`` returns the solver of a problem.
+
+    Args:
+        rough: bool, default False. True uses the coarse version of that solver, see ``coarse``.
+
+    >>> from costscape.sets import Box
+    >>> Auto().pick(lambda a: a.sum(-1), Box(0.0, 1.0, dim=2))
+    ProjectedAdam(lr=0.05, steps=200, starts=2, seed=0, constant_rate=False)
+    """
+
+    rough: bool = False
+
+    def pick(self, objective: Objective, feasible: ConstraintSet) -> Solver:
+        """Return the solver that ``minimise`` uses for this objective and this set."""
+        found = next(s for s in STRONGEST_FIRST if s.refuses(objective, feasible) is None)
+        return found.coarse() if self.rough else found
+
+    def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
+        reasons = [s.refuses(objective, feasible) for s in STRONGEST_FIRST]
+        return None if None in reasons else reasons[-1]
+
+    def coarse(self) -> "Auto":
+        return Auto(rough=True)
+
+    def _minimise(
+        self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
+    ) -> Solution:
+        return self.pick(objective, feasible).minimise(objective, feasible, batch, start)
+
+
+def resolve(solver: Solver, objective: Objective, feasible: ConstraintSet) -> Solver:
+    """Return the solver itself, or the one that ``Auto`` picks for the problem."""
+    return solver.pick(objective, feasible) if isinstance(solver, Auto) else solver
