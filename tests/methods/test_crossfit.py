@@ -24,7 +24,7 @@ from costscape import (
     load,
 )
 from costscape.checks import check_method
-from costscape.methods.folds import time_folds
+from costscape.data import time_folds
 from costscape.training import progress
 
 TOLD = Training(epochs=2, batch_size=16, progress=False)

@@ -21,9 +21,10 @@ from costscape import (
 )
 from costscape.data import Dataset
 from costscape.methods.df2 import forms
-from costscape.models import Blended, OutcomeNetwork
+from costscape.methods.ensemble import Blended
+from costscape.models import OutcomeNetwork
 from costscape.scenarios import ExpectedCost
-from costscape.training import loop as train
+from costscape.training.settings import RATE
 
 FORMS = [
     Absolute(),
@@ -182,7 +183,7 @@ def test_the_rate_is_a_hundredth_unless_one_is_given(
     x, y = demand(20)
     tiny(newsvendor(), {"epochs": 1, **told}, folds=2, outcomes=Anchored()).fit(x, y)
     assert rates == [rate] * 2
-    assert train.RATE == 1e-3  # the paper's
+    assert RATE == 1e-3  # the paper's
 
 
 def test_as_in_paper_keeps_the_last_epoch(newsvendor, demand):
@@ -315,12 +316,12 @@ def test_forms_have_names_and_numbers_of_points():
 def test_what_is_not_given_is_recorded(newsvendor, demand):
     x, y = demand(40)
     data = Dataset(x, y)
-    found = DF2(newsvendor()).unsaid(data)
+    found = DF2(newsvendor()).resolved_defaults(data)
     assert [form["is"] for form in found["forms"]] == ["Absolute", "Anchored", "LocationScale"]
     assert found["points"] == [200, 64, 64]
     assert found["rate"] == 1e-2
     assert found["encoder"] == {"partial": "MLP", "args": [2], "kwargs": {"layers": 2}}
-    assert DF2(newsvendor(), points=9, folds=1).unsaid(data)["points"] == [9]
+    assert DF2(newsvendor(), points=9, folds=1).resolved_defaults(data)["points"] == [9]
 
 
 # ---- settings out of range

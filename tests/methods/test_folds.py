@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from costscape import Absolute, CrossFit, NearestNeighbours
-from costscape.data import Dataset
-from costscape.methods.folds import EDGE, FEWEST, check_folds, time_folds, together
+from costscape.data.dataset import EDGE, FEWEST, Dataset, check_folds, join, time_folds
 
 counts = st.integers(2, 9).flatmap(
     lambda folds: st.tuples(st.integers(FEWEST * folds, 400), st.just(folds))
@@ -73,7 +72,7 @@ def test_the_latest_rows_are_all_held_out_by_the_first_fold():
 
 def test_pairs_together_are_in_time_order():
     moments = torch.arange(9.0).unsqueeze(1)
-    found = together(Dataset(moments[:6], 2 * moments[:6]), Dataset(moments[6:], 2 * moments[6:]))
+    found = join(Dataset(moments[:6], 2 * moments[:6]), Dataset(moments[6:], 2 * moments[6:]))
     assert torch.equal(found.x, moments)
     assert torch.equal(found.y, 2 * moments)
 

@@ -1,6 +1,6 @@
 """Pairs (x, y), their parts in time order, and windows of a series."""
 
-from costscape.data.dataset import Dataset, Splits, split
+from costscape.data.dataset import Dataset, Fold, Splits, check_folds, join, split, time_folds
 from costscape.data.windows import windows
 
-__all__ = ["Dataset", "Splits", "split", "windows"]
+__all__ = ["Dataset", "Fold", "Splits", "check_folds", "join", "split", "time_folds", "windows"]

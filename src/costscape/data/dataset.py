@@ -1,10 +1,14 @@
-"""Pairs (x, y) and their split into train, validation and test."""
+"""Pairs (x, y), their split into train, validation and test, and their folds in time order."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
+
+EDGE = 10  # windows overlap: this part of a fold, at its ends, is neither learned nor scored
+FEWEST = 4  # pairs of a fold
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +72,57 @@ def split(data: Dataset, train: float, val: float, reach: int = 0) -> Splits:
                 f"dropped before each cut. Bring more rows or other shares."
             )
     return parts
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A stretch of pairs that a fit leaves out.
+
+    ``rows`` (n,) are the pairs to learn from, ``held`` (m,) those left out, to choose the epoch
+    and to score on.
+    """
+
+    rows: Int[Tensor, "n"]
+    held: Int[Tensor, "m"]
+
+
+def join(train: Dataset, val: Dataset) -> Dataset:
+    """Return the pairs of both parts, in order."""
+    return Dataset(torch.cat([train.x, val.x]), torch.cat([train.y, val.y]))
+
+
+def time_folds(pairs: int, folds: int) -> list[Fold]:
+    """Return folds of equal length in time order, the latest first.
+
+        | fold K-1 | ... | fold 1 | fold 0 |
+
+    Fit k leaves fold k out and learns from all other pairs, so that together the fits learn from
+    every pair. Where ``folds`` does not divide ``pairs``, the first pairs are in no fold.
+
+    >>> [fold.held.tolist() for fold in time_folds(9, 2)]
+    [[5, 6, 7, 8], [1, 2, 3, 4]]
+    """
+    length = pairs // folds
+    edge = length // EDGE
+    made = []
+    for k in range(folds):
+        end = pairs - k * length
+        start = end - length
+        rows = torch.cat([torch.arange(start), torch.arange(end, pairs)])
+        last = end if end == pairs else end - edge
+        made.append(Fold(rows, torch.arange(start + edge, last)))
+    return made
+
+
+def check_folds(owner: str, folds: int, pairs: int | None = None) -> None:
+    """Raise ValueError if ``folds`` is too small, or too large for so many pairs."""
+    if folds < 2:
+        raise ValueError(
+            f"{owner} needs folds of at least 2, since each fit holds one out, but got {folds}. "
+            f"Take folds=4, or fit the method itself for a single fit."
+        )
+    if pairs is not None and pairs < FEWEST * folds:
+        raise ValueError(
+            f"{owner} needs at least {FEWEST} rows in each of {folds} folds, that is "
+            f"{FEWEST * folds}, but got {pairs} rows. Bring more rows, or take fewer folds."
+        )

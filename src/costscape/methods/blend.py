@@ -12,14 +12,13 @@ from typing import Any
 
 from torch import nn
 
-from costscape.data import Dataset
+from costscape.data import Dataset, check_folds, join
 from costscape.methods import saving
 from costscape.methods.base import Method
 from costscape.methods.blended_fit import Candidate, fit_blend
 from costscape.methods.df2.df2 import DF2
 from costscape.methods.df2.forms import name_of, suitable
 from costscape.methods.ensemble import EnsembleMethod, check_scenarios
-from costscape.methods.folds import check_folds, together
 from costscape.methods.forecast.two_stage import TwoStage
 from costscape.methods.selection import Greedy, Selection
 from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
@@ -27,7 +26,7 @@ from costscape.methods.weighted.random_forest import RandomForest
 from costscape.models import Mixture, Outcomes, deep_by_shape
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
-from costscape.training.loop import Training
+from costscape.training import Training
 
 MOST = 4000  # scenarios that decide
 RATE = 3e-3  # of the mixture, for its short schedule; no other rate was tried
@@ -103,7 +102,7 @@ class Blend(EnsembleMethod):
         return replace(self, **settings)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        pairs = together(train, val)
+        pairs = join(train, val)
         self.tried_ = self._on_one_device(self._candidates(pairs))
         found = fit_blend(
             self.tried_,

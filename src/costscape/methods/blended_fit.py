@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import torch
 
 from costscape.block_bootstrap import block_length, standard_error
-from costscape.data import Dataset
+from costscape.data import Dataset, Fold, check_folds, time_folds
 from costscape.methods.base import Method
 from costscape.methods.ensemble import Job, any_progress, fit_jobs, take
-from costscape.methods.folds import Fold, check_folds, time_folds
 from costscape.methods.selection import (
     HeldOut,
     Selection,

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import nn
 
-from costscape.data import Dataset
+from costscape.data import Dataset, check_folds, join, time_folds
 from costscape.methods.base import Method
 from costscape.methods.ensemble import (
     EnsembleMethod,
@@ -22,7 +22,6 @@ from costscape.methods.ensemble import (
     check_scenarios,
     fit_jobs,
 )
-from costscape.methods.folds import check_folds, time_folds, together
 from costscape.training import Training
 
 MOST = 4000  # scenarios that decide
@@ -79,7 +78,7 @@ class CrossFit(EnsembleMethod):
         return self.method.resolved_defaults(train)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        pairs = together(train, val)
+        pairs = join(train, val)
         check_folds("CrossFit", self.folds, len(pairs))
         folds = time_folds(len(pairs), self.folds)
         jobs = [Job(0, k) for k in range(self.folds)]

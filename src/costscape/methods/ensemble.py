@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from costscape.data import Dataset
+from costscape.data import Dataset, Fold
 from costscape.methods.base import Method
-from costscape.methods.folds import Fold
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.models import Blended
+from costscape.scenarios import Scenarios, union
 from costscape.training.progress import one_bar
 
 APART = 1000  # between the seeds of two folds of a candidate
@@ -28,6 +27,32 @@ class Job:
 
     candidate: int
     fold: int
+
+
+class Blended(nn.Module):
+    """x -> the scenarios of all members, weighted by their shares.
+
+    Arguments:
+        members: models from x to Scenarios.
+        shares: one for each member, positive, with sum 1; None for equal shares.
+        most: how many scenarios remain at most for each x (``Scenarios.thinned``).
+    """
+
+    def __init__(
+        self,
+        members: Sequence[nn.Module],
+        shares: Sequence[float] | None = None,
+        most: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        # plain numbers, which keep all digits when the members change their precision
+        self.shares = [1 / len(members)] * len(members) if shares is None else list(shares)
+        self.most = most
+
+    def forward(self, x: Tensor) -> Scenarios:
+        s = union([member(x) for member in self.members], self.shares)
+        return s if self.most is None else s.thinned(self.most)
 
 
 class EnsembleMethod(ScenarioMethod):

@@ -1,6 +1,5 @@
 """x -> scenarios."""
 
-from costscape.models.blended import Blended
 from costscape.models.encoders import LSTM, MLP, Builder, by_shape, deep_by_shape
 from costscape.models.forecasts import (
     Forecast,
@@ -26,7 +25,6 @@ __all__ = [
     "MLP",
     "Absolute",
     "Anchored",
-    "Blended",
     "Builder",
     "ByLevel",
     "Forecast",

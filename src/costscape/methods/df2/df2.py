@@ -15,21 +15,17 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from costscape.data import Dataset
-from costscape.distributed import own_rows, whole
+from costscape.data import Dataset, Fold, check_folds, join
 from costscape.methods import saving
 from costscape.methods.base import Method
 from costscape.methods.blended_fit import Candidate, fit_blend
 from costscape.methods.df2.forms import SINGLE, name_of, suitable, usual_points
-from costscape.methods.df2.row_checkpointing import ByRows, learned
 from costscape.methods.df2.targets import Costs, Objective, Slopes, Target, absolute_errors
-from costscape.methods.ensemble import EnsembleMethod, take
-from costscape.methods.folds import Fold, check_folds, together
+from costscape.methods.ensemble import Blended, EnsembleMethod, take
 from costscape.methods.scoring import validation_cost
 from costscape.methods.selection import Greedy, Selection
 from costscape.models import (
     Absolute,
-    Blended,
     Builder,
     OutcomeNetwork,
     Outcomes,
@@ -40,8 +36,9 @@ from costscape.models import (
 from costscape.scenarios import ExpectedCost
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
-from costscape.training.loop import RATE as PAPER_RATE
-from costscape.training.loop import Fit, Training, check_ema, fit_network, fit_networks
+from costscape.training import Fit, Training, fit_all
+from costscape.training.settings import RATE as PAPER_RATE
+from costscape.training.settings import check_ema
 
 SHARED_ACTIONS, OWN_ACTIONS = 50, 12  # where all x share their outcomes, and where not
 MOST = 4000  # scenarios that decide
@@ -171,7 +168,7 @@ class DF2(EnsembleMethod):
     def candidates(self) -> Sequence[Method]:
         return self.tried_
 
-    def unsaid(self, train: Dataset) -> dict[str, Any]:
+    def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
         forms = self._forms(train)
         return {
             "forms": [saving.to_json(form) for form in forms],
@@ -200,7 +197,7 @@ class DF2(EnsembleMethod):
         found = fit_blend(
             self.tried_,
             [name_of(form) for form in forms],
-            together(train, val),
+            join(train, val),
             self.folds,
             self.selection,
             self.solver,
@@ -219,18 +216,7 @@ class DF2(EnsembleMethod):
         self._move_task(device)
         train, val = (part.to(device, part.x.dtype) for part in (train, val))
         fit = self._begin(train, val)
-        history = fit_network(
-            fit.model,
-            fit.loss,
-            train,
-            self._training(),
-            seed=fit.seed,
-            score=fit.score,
-            ema=fit.ema,
-            title=fit.title,
-            recipe=fit.recipe,
-        )
-        self.history_ = [history]
+        self.history_ = fit_all([fit], train, self._training())
         self.model_ = fit.model.eval()
 
     @classmethod
@@ -253,9 +239,8 @@ class DF2(EnsembleMethod):
             method._move_task(device)
             fit = method._begin(take(pairs, fold.rows), take(pairs, fold.held))
             fits.append(replace(fit, rows=fold.rows.to(device), name=f"{fit.name}-{i}"))
-        for method, fit, history in zip(
-            ours, fits, fit_networks(fits, pairs, first._training()), strict=True
-        ):
+        histories = fit_all(fits, pairs, first._training())
+        for method, fit, history in zip(ours, fits, histories, strict=True):
             method.history_ = [history]
             method.model_ = fit.model.eval()
         return True
@@ -340,17 +325,14 @@ class DF2(EnsembleMethod):
         rng: Generator,
     ) -> Tensor:
         """The objective above on one batch, with fresh actions."""
-        rows = 1 if self.share_actions else whole(len(batch))
+        rows = 1 if self.share_actions else len(batch)
         total = torch.zeros((), device=batch.x.device, dtype=batch.x.dtype)
-        g: ExpectedCost | ByRows | None = None
+        scenarios = model(batch.x)
         for objective in objectives:
-            if isinstance(g, ExpectedCost):  # the network need not be computed again
-                g = ExpectedCost(objective.task, g.scenarios)
-            else:
-                g = learned(objective.task, model, batch.x)
+            g = ExpectedCost(objective.task, scenarios)
             shared = g.shared and self.share_actions
             j = self.actions or (SHARED_ACTIONS if shared else OWN_ACTIONS)
             a = self.target.actions(objective.task, rows, j, rng)
-            loss = self.target.loss(g, batch.y, a if rows == 1 else own_rows(a))
+            loss = self.target.loss(g, batch.y, a)
             total = total + objective.weight * loss
         return total
