@@ -70,7 +70,7 @@ def measure(name, problem):
 
 def inside(module, method, data):
     """Seconds within the module's training loops, by epoch, and all others."""
-    loop, spent = module.fit_network, []
+    loop, spent = module.fit_all, []
 
     def timed(*args, **settings):
         start = time.process_time()
@@ -78,11 +78,11 @@ def inside(module, method, data):
         spent.append(time.process_time() - start)
         return history
 
-    module.fit_network = timed
+    module.fit_all = timed
     try:
         whole = seconds(method, data)
     finally:
-        module.fit_network = loop
+        module.fit_all = loop
     return {"epoch": sum(spent) / EPOCHS, "besides": whole - sum(spent)}
 
 

@@ -14,7 +14,7 @@ from costscape.bench import METHODS, PROBLEMS, demo
 from costscape.cli import app
 from costscape.data import Splits
 from costscape.problems import profit, wind_bidding, wind_farm
-from costscape.training.loop import Training
+from costscape.training import Training
 
 
 def costscape_(*words):

@@ -32,7 +32,7 @@ def change_defaults(s):
     """Set the constants of DF2's default that are not settings of its constructor."""
     from costscape.methods import blended_fit
     from costscape.methods.df2 import df2, forms
-    from costscape.training import loop as train
+    from costscape.training import settings as train
 
     forms.OWN_POINTS = int(s.pop("points", forms.OWN_POINTS))
     forms.SHARED_POINTS = int(s.pop("shared_points", forms.SHARED_POINTS))

@@ -36,7 +36,7 @@ def run(problem, form, settings):
     import costscape as cs
     from costscape.bench.provenance import commit
     from costscape.bench.zoo import ZOO
-    from costscape.training import loop as train
+    from costscape.training import settings as train
 
     torch.set_num_threads(1)
     s = DEFAULT | settings

@@ -9,7 +9,7 @@ from costscape.bench import METHODS, PROBLEMS, Run, execute, prepare
 from costscape.bench.quick import COSTLY, ROWS, small
 from costscape.methods import Method
 from costscape.methods.blend import default_candidates, names_of
-from costscape.training.loop import Training
+from costscape.training import Training
 
 SIZES = ("points", "actions", "draws", "train_draws", "samples", "rounds", "trees")
 NAMES = [

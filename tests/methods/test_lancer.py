@@ -23,7 +23,7 @@ from costscape.methods.scoring import hindsight_actions
 from costscape.models.forecasts import Mixture, PointForecast
 from costscape.models.scaling import Units
 from costscape.solvers import Auto, ProjectedAdam
-from costscape.training.loop import fit_network
+from costscape.training import Fit, fit_all
 
 
 def small(task, **settings):
@@ -35,13 +35,13 @@ def small(task, **settings):
 
 def train_landscape(surface, pairs, cost):
     surface.set_unit(cost)
-    fit_network(
+    fit = Fit(
         surface,
         lambda b, _: (surface(*b.x.chunk(2, 1)) - surface.standard(b.y)).square().mean(),
-        Dataset(pairs, cost),
-        Training(epochs=25, batch_size=100, lr=5e-3, progress=False),
         seed=0,
     )
+    training = Training(epochs=25, batch_size=100, lr=5e-3, progress=False)
+    fit_all([fit], Dataset(pairs, cost), training)
 
 
 def lopsided(yhat, y):
@@ -89,13 +89,8 @@ def test_on_the_true_landscape_the_forecast_becomes_the_three_quarter_quantile(d
     x, y = demand(1000)
     data = Dataset(x, y)
     model = PointForecast(MLP(2, hidden=16), Units(x, y), (1,))
-    fit_network(
-        model,
-        lambda batch, _: descend(model, _Exact(1, 1, True), 0.0, batch),
-        data,
-        Training(epochs=25, lr=1e-2, progress=False),
-        seed=0,
-    )
+    fit = Fit(model, lambda batch, _: descend(model, _Exact(1, 1, True), 0.0, batch), seed=0)
+    fit_all([fit], data, Training(epochs=25, lr=1e-2, progress=False))
     above = (model.mean(x) - (1 + x[:, :1] + 0.75)).detach()
     assert above.mean().abs() < 0.03
     assert above.abs().mean() < 0.05

@@ -15,7 +15,7 @@ from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Budget, Polytope
 from costscape.solvers import Convex
 from costscape.task import SeparableTask
-from costscape.training.loop import Training
+from costscape.training import Training
 
 D = torch.float64
 PRICES = [1.0, 2.0, 0.5, 1.5, 3.0]

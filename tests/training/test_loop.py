@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from costscape.data import Dataset
-from costscape.training.loop import Training, fit_network
+from costscape.training import Fit, Training, fit_all
 
 QUIET = {"progress": False}
 
@@ -52,7 +52,7 @@ def fit(model, data=None, *, seed=0, score=None, loss=None, **training):
     training = Training(**{"epochs": 6, "batch_size": 4, "patience": 20, **QUIET, **training})
     loss = loss or noisy_loss(model)
     data = data or rows()
-    return fit_network(model, loss, data, training, seed=seed, score=score, **given)
+    return fit_all([Fit(model, loss, seed, score, **given)], data, training)[0]
 
 
 def same(a, b):
@@ -115,7 +115,7 @@ def test_what_is_given_stays():
 
 
 def test_a_fit_resolves_the_epochs_from_its_own_rows(monkeypatch):
-    monkeypatch.setattr("costscape.training.loop.STEPS", 20)
+    monkeypatch.setattr("costscape.training.settings.STEPS", 20)
     model = Weight()
     history = fit(model, rows(8), loss=model.falling, epochs=None, ema=None, batch_size=4)
     assert len(history.losses) == 10  # of two steps each

@@ -1,4 +1,4 @@
-"""Several networks fitted together are those fitted alone, each with its own best epoch."""
+"""Networks fitted together equal those fitted separately, each with its own best epoch."""
 
 from dataclasses import replace
 
@@ -8,7 +8,9 @@ from torch import nn
 
 import costscape as cs
 from costscape.data import Dataset
-from costscape.training.loop import Fit, Training, _in_step, fit_network, fit_networks
+from costscape.training import Fit, Training, fit_all
+from costscape.training.cuda.graph import stepper
+from costscape.training.loop import _in_step
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 SEEDS = (0, 7, 3)
@@ -58,11 +60,7 @@ def told(**settings):
 
 
 def each_alone(made, data, training):
-    return [
-        fit_network(f.model, f.loss, data, training, seed=f.seed, score=f.score, ema=f.ema,
-                    recipe=f.recipe)
-        for f in made
-    ]  # fmt: skip
+    return [fit_all([fit], data, training)[0] for fit in made]
 
 
 def same(made, others):
@@ -87,7 +85,7 @@ def test_on_a_cpu_they_are_fitted_one_after_the_other():
     def noted(fit):
         return replace(fit, loss=lambda b, rng: order.append(fit.name) or fit.loss(b, rng))
 
-    together = fit_networks([noted(fit) for fit in made], rows(), told())
+    together = fit_all([noted(fit) for fit in made], rows(), told())
     assert order == sorted(order)
     alone = fits(dropout=0.4)
     assert together == each_alone(alone, rows(), told())
@@ -97,21 +95,38 @@ def test_on_a_cpu_they_are_fitted_one_after_the_other():
 def test_each_fitted_alone_has_a_checkpoint_of_its_name(tmp_path):
     training = told(checkpoint=tmp_path / "c")
     made, again = fits(), fits()
-    fit_networks(made, rows(), training)
+    fit_all(made, rows(), training)
     assert {p.name for p in tmp_path.iterdir()} == {"c.net-0", "c.net-1", "c.net-2"}
     taken = [replace(f, loss=lambda batch, rng: 1 / 0) for f in again]
-    fit_networks(taken, rows(), training)
+    fit_all(taken, rows(), training)
     assert same(made, taken)
 
 
+def test_a_single_network_keeps_the_checkpoint_where_it_was_named(tmp_path):
+    fit_all(fits()[:1], rows(), told(checkpoint=tmp_path / "c"))
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_checkpoint_of_other_rows_is_refused(tmp_path):
+    training = told(checkpoint=tmp_path / "c")
+    first, second = fits()[0], fits()[0]
+    fit_all([replace(first, rows=torch.arange(8))], rows(), training)
+    with pytest.raises(ValueError, match="belongs to a fit with other data"):
+        fit_all([replace(second, rows=torch.arange(1, 9))], rows(), training)
+
+
+def test_steps_are_captured_on_a_gpu_only():
+    assert stepper(fits(), told()) is None
+
+
 def test_no_networks_need_no_fit():
-    assert fit_networks([], rows(), told()) == []
+    assert fit_all([], rows(), told()) == []
 
 
 def test_checkpoints_of_the_same_name_are_refused(tmp_path):
     twice = [replace(fit, name="a") for fit in fits()]
     with pytest.raises(ValueError, match=r"names of their own, but got \['a', 'a', 'a'\]"):
-        fit_networks(twice, rows(), told(checkpoint=tmp_path / "c"))
+        fit_all(twice, rows(), told(checkpoint=tmp_path / "c"))
 
 
 # ---- in step
@@ -146,7 +161,7 @@ def test_rows_of_their_own_are_kept_where_they_are_fitted_one_after_the_other():
     data = rows(12)
     every = [torch.arange(10), torch.arange(3), torch.arange(4, 12)]  # as many or not
     made, alone = fits(), fits()
-    found = fit_networks(with_rows(made, every), data, told())
+    found = fit_all(with_rows(made, every), data, told())
     for fit, own, history in zip(alone, every, found, strict=True):
         part = Dataset(data.x[own], data.y[own])
         assert each_alone([fit], part, told()) == [history]
@@ -260,7 +275,7 @@ def test_the_file_of_another_group_is_refused(tmp_path, other):
 
 def on_gpu(dropout=0.0, scores=None, n=330, **settings):
     made = fits(scores, dropout=dropout, device="cuda")
-    return made, fit_networks(made, rows(n, "cuda"), told(batch_size=32, **settings))
+    return made, fit_all(made, rows(n, "cuda"), told(batch_size=32, **settings))
 
 
 @needs_gpu
@@ -271,7 +286,7 @@ def test_trained_together_on_a_gpu_they_have_the_losses_of_those_trained_alone(n
     for one, other in zip(found, alone, strict=True):
         assert one.losses == pytest.approx(other.losses, rel=1e-5)
     plain = fits(device="cuda")
-    slow = fit_networks(plain, rows(n, "cuda"), told(batch_size=32, record=False))
+    slow = fit_all(plain, rows(n, "cuda"), told(batch_size=32, record=False))
     for one, other in zip(found, slow, strict=True):
         assert one.losses == pytest.approx(other.losses, rel=1e-3)
 

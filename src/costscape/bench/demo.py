@@ -13,7 +13,7 @@ from costscape.methods import DF2, Constant, Method, NearestNeighbours
 from costscape.models import LSTM, Absolute
 from costscape.problems import profit, wind_bidding, wind_farm
 from costscape.task import SeparableTask
-from costscape.training.loop import Training
+from costscape.training import Training
 
 STRIDE = 3  # windows of stride one share 23 of their 24 hours: every third tells nearly as much
 HOUR = 6  # of the day drawn

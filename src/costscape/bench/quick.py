@@ -11,7 +11,7 @@ from costscape.methods.forecast.langevin import Langevin
 from costscape.models import Builder
 from costscape.problems.problem import Problem
 from costscape.solvers import FrankWolfe
-from costscape.training.loop import Training
+from costscape.training import Training
 
 ROWS = (300, 60, 60)  # of the training, validation and test parts
 COSTLY = (6, 2, 2)  # where f is a simulation: enough for two folds

@@ -72,13 +72,11 @@ def landscape(
     from costscape.bench import Run, write_landscape
     from costscape.bench.paper_runs import SYNTHETIC
     from costscape.bench.provenance import check_device
-    from costscape.distributed import is_first
 
     check_device(device)
     for problem in SYNTHETIC:
         path = write_landscape(Run(problem, "df2-paper", quick=quick), store, device)
-        if is_first():
-            print(path)
+        print(path)
 
 
 def _recipe(
@@ -92,12 +90,10 @@ def _recipe(
     device: str | None,
 ) -> None:
     from costscape.bench import report
-    from costscape.distributed import is_first
 
     chosen = sweeping.engine_of(engine, workers, address, device)
     swept = sweeping.sweep_into(store, runs, chosen, device)
-    if is_first():
-        command = f"costscape paper {name}{' --quick' * quick} --store {store}"
-        print(report.markdown(report.read_rows(store)))
-        print(sweeping.page_of(store, store / "page.html", [command]))
+    command = f"costscape paper {name}{' --quick' * quick} --store {store}"
+    print(report.markdown(report.read_rows(store)))
+    print(sweeping.page_of(store, store / "page.html", [command]))
     sweeping.exit_if_failed(swept, store)

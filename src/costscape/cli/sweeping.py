@@ -19,7 +19,7 @@ class Where(StrEnum):
     ray = "ray"
 
 
-Store = Annotated[Path, typer.Option(help="The folder of rows, one JSON file a run.")]
+Store = Annotated[Path, typer.Option(help="The folder of rows, one file a problem.")]
 Engines = Annotated[Where, typer.Option("--engine", help="Processes of this machine, or Ray.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Runs at once; one for each core by default.")
@@ -32,7 +32,6 @@ Quick = Annotated[bool, typer.Option("--quick", help="Small enough for minutes o
 def sweep_into(store: Path, runs: "list[Run]", engine: "Engine", device: str | None) -> "Swept":
     """Execute the runs that are missing from the store and say how many there were."""
     from costscape.bench import sweep
-    from costscape.distributed import is_first
 
     try:
         swept = sweep(runs, store, engine, device)
@@ -42,25 +41,21 @@ def sweep_into(store: Path, runs: "list[Run]", engine: "Engine", device: str | N
             err=True,
         )
         raise typer.Exit(130) from None
-    if is_first():
-        typer.echo(f"{store}: {swept}", err=True)
+    typer.echo(f"{store}: {swept}", err=True)
     return swept
 
 
 def exit_if_failed(swept: "Swept", store: Path) -> None:
     """End with status 1 and the names of the failed runs, if there are any."""
-    from costscape.distributed import is_first
-
     if not swept.failed:
         return
     names, more = swept.failed[:NAMED], len(swept.failed) - NAMED
-    if is_first():
-        typer.echo(
-            f"{len(swept.failed)} of {swept.made} runs failed: {', '.join(names)}"
-            f"{f' and {more} more' if more > 0 else ''}; the errors are in "
-            f"{store / '*.failed.json'}, and the same command tries these runs again.",
-            err=True,
-        )
+    typer.echo(
+        f"{len(swept.failed)} of {swept.made} runs failed: {', '.join(names)}"
+        f"{f' and {more} more' if more > 0 else ''}; `costscape report {store}` shows the errors, "
+        f"and the same command tries these runs again.",
+        err=True,
+    )
     raise typer.Exit(1)
 
 

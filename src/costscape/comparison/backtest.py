@@ -28,7 +28,7 @@ from costscape.comparison.time_split import cut
 from costscape.evaluation import hindsight_cost
 from costscape.methods import Method
 from costscape.task import Refusal, Task
-from costscape.training.loop import Training
+from costscape.training import Training
 from costscape.training.progress import Show
 from costscape.training.progress import progress as bar
 

@@ -21,7 +21,7 @@ from costscape.methods import (
 from costscape.models import Mixture, Point
 from costscape.solvers.base import check_feasible
 from costscape.task import Task
-from costscape.training.loop import Training
+from costscape.training import Training
 
 DRAWS = 1000  # the paper's 100 decide clearly worse
 

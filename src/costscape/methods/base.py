@@ -12,9 +12,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from costscape.arrays import Form, columns_of, read
-from costscape.data import Dataset
+from costscape.data import Dataset, Fold
 from costscape.methods import saving
-from costscape.methods.folds import Fold
 from costscape.solvers.base import check_solver
 from costscape.task import Task
 from costscape.training import Training

@@ -20,7 +20,8 @@ from costscape.models import Builder, Standardise, by_shape
 from costscape.models.cost_network import Free, InputConvex, Surface, SurfaceAt
 from costscape.solvers import Auto, Solver
 from costscape.task import Cost, SeparableTask, Task
-from costscape.training.loop import Training, check_ema, fit_network
+from costscape.training import Fit, Training, fit_all
+from costscape.training.settings import check_ema
 
 ACTIONS = 32  # a step, shared among the coordinates where each has its own network
 RATE = 2e-3  # of 1e-3, 2e-3 and 5e-3 the best on validation
@@ -87,17 +88,17 @@ class PlainNetwork(SurfaceMethod):
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(self.seed)
             model = self._network(train.x, level, scale).to(device, train.x.dtype)
-        self.history_ = fit_network(
+        fit = Fit(
             model,
             lambda batch, rng: self.loss(task, model, batch, rng),
-            train,
-            replace(self.training, lr=self.training.lr or RATE),
             seed=self.seed,
             score=validation_cost(task, val, self.solver, lambda net, x: net(x)),
             ema=self.ema,
             title="PlainNetwork",
             recipe=self._recipe(model, train, val),
         )
+        training = replace(self.training, lr=self.training.lr or RATE)
+        (self.history_,) = fit_all([fit], train, training)
         self.model_ = model
 
     def _surface(self, x: Tensor) -> SurfaceAt:

@@ -25,7 +25,8 @@ from costscape.models.feasible_output import landing
 from costscape.sets import ConstraintSet, Finite
 from costscape.solvers.base import check_feasible
 from costscape.task import Task
-from costscape.training.loop import Training, check_ema, fit_network
+from costscape.training import Fit, Training, fit_all
+from costscape.training.settings import check_ema
 
 RATE = 1e-2  # of rates tried, among the best on validation
 CALL_BACK = 0.1  # price of one squared width beyond C, in units of the spread of f
@@ -60,17 +61,17 @@ class PolicyNet(Method):
             torch.manual_seed(self.seed)
             model = self._network(train.x).to(device, train.x.dtype)
         scale = _spread(sampled_costs(task.cost, task.feasible, train.y, self.seed))
-        self.history_ = fit_network(
+        fit = Fit(
             model,
             lambda batch, rng: policy_loss(task, model(batch.x), batch.y, scale),
-            train,
-            replace(self.training, lr=self.training.lr or RATE),
             seed=self.seed,
             score=lambda net: float(task.cost(val.y, _choose(task.feasible, net(val.x))).mean()),
             ema=self.ema,
             title="PolicyNet",
             recipe=self._recipe(model, train, val),
         )
+        training = replace(self.training, lr=self.training.lr or RATE)
+        (self.history_,) = fit_all([fit], train, training)
         self.model_ = model
 
     def _decide(self, x: Tensor) -> Tensor:

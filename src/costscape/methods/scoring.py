@@ -7,7 +7,6 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
-from costscape.distributed import gather_rows
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import ConstraintSet
 from costscape.solvers import (
@@ -21,7 +20,7 @@ from costscape.solvers import (
 )
 from costscape.solvers.auto import resolve
 from costscape.task import Cost, Task
-from costscape.training.loop import Score
+from costscape.training.fit_state import Score
 
 Reading = Callable[[nn.Module, Tensor], Objective]  # what a model says of x
 
@@ -89,14 +88,8 @@ def sampled_costs(
 def spread_of(costs: Float[Tensor, "B ..."]) -> Tensor:
     """The standard deviation of f(., a) over the rows, and a tenth of its mean at least.
 
-    Rows of one outcome have none, and are measured by their mean abs(f). In a loss under torchrun
-    the rows are those of the whole batch.
+    Where all costs are equal there is no deviation, and the mean of abs(f) is taken.
     """
-    return spread_over(gather_rows(costs))
-
-
-def spread_over(costs: Float[Tensor, "n ..."]) -> Tensor:
-    """The same where the rows are not those of a batch."""
     sd = costs.std(0, correction=0)
     size = costs.abs().mean()
     return sd.clamp(min=0.1 * sd.mean() + 1e-30).where(sd.mean() > 0, size.where(size > 0, 1.0))

@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from costscape.distributed import own_rows, whole
 from costscape.models.scaling import Units
 from costscape.scenarios import Scenarios
 from costscape.task import Refusal
@@ -159,11 +158,11 @@ class MixtureForecast(nn.Module):
         logits, m, s = self._parts(x)
         m, s = self.units.undo(x, m), self.units.spread(x, s)
         like: dict[str, Any] = {"generator": rng, "device": m.device, "dtype": m.dtype}
-        n = own_rows(torch.randn(whole(len(x)), draws, *self.y_shape, **like))
+        n = torch.randn(len(x), draws, *self.y_shape, **like)
         k = logits.shape[1]
         if k == 1:
             return m + s * n
-        u = own_rows(torch.rand(whole(len(x)), draws, k, **like))
+        u = torch.rand(len(x), draws, k, **like)
         soft = (logits.unsqueeze(1) - (-u.clamp(1e-20, 1 - 1e-7).log()).log()).softmax(-1)
         hard = torch.zeros_like(soft).scatter(-1, soft.argmax(-1, keepdim=True), 1.0)
         choice = hard + soft - soft.detach()

@@ -11,7 +11,7 @@ from costscape.models import Builder, Level, mean_level
 from costscape.solvers import Auto, Solver
 from costscape.solvers.base import check_solver
 from costscape.task import Task
-from costscape.training.loop import Training
+from costscape.training import Training
 
 EPOCHS = 60  # of every opponent on the paper's problems
 

@@ -1,4 +1,4 @@
-"""Where a long fit can be taken up again."""
+"""The file from which an interrupted fit continues."""
 
 import hashlib
 import os
@@ -6,16 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Generator, nn
 
 from costscape.data import Dataset
 
 
 class Checkpoint:
-    """The file of a fit under way; without a path it keeps nothing.
+    """The file of a running fit; it accepts only the state of the same fit.
 
-    Its mark is a hash of ``recipe``, the data and the shapes of the model: a fit goes on only
-    from its own file.
+    Arguments:
+        path: of the file; None saves and loads nothing.
+        recipe: describes the fit. A hash of it, of the data and of the shapes of the model marks
+            the file.
+        data: the rows of the fit.
+        model: the network.
     """
 
     def __init__(
@@ -35,21 +39,23 @@ class Checkpoint:
         self.mark = digest.hexdigest()
 
     def save(self, **state: Any) -> None:
+        """Write the state to a temporary file and rename it, so that it is never half-written."""
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         part = self.path.with_name(self.path.name + ".part")
         torch.save({"mark": self.mark, **state}, part)
-        os.replace(part, self.path)  # a fit that dies while writing leaves the last epoch whole
+        os.replace(part, self.path)
 
     def load(self) -> dict[str, Any] | None:
+        """The state in the file, or None without one; ValueError for the file of another fit."""
         if self.path is None or not self.path.exists():
             return None
         try:
             saved: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
             mark = saved["mark"]
         except Exception as error:
-            # torch's own words go on to advise loading files that run code
+            # torch's message advises loading files that run code, so it is not repeated here
             raise ValueError(
                 f"The checkpoint {self.path} cannot be read ({type(error).__name__}). "
                 f"Delete it to start afresh, or name another file."
@@ -60,3 +66,11 @@ class Checkpoint:
                 f"Delete it to start afresh, or name another file."
             )
         return saved
+
+
+def torch_generator(device: torch.device) -> Generator:
+    """The generator of torch that dropout on this device draws from."""
+    if device.type != "cuda":
+        return torch.default_generator
+    index = torch.cuda.current_device() if device.index is None else device.index
+    return torch.cuda.default_generators[index]

@@ -1,22 +1,32 @@
-"""A network under way: all that a fit of it changes from epoch to epoch."""
+"""A fit: what is fitted, and the state that changes from step to step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import cos, isfinite, pi
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
-from costscape import distributed
 from costscape.data import Dataset
-from costscape.training.steps import Loss, Step, twin
+from costscape.training.averaging import copy_of, follow, twin
+from costscape.training.compiled_loss import Loss, compiled
+from costscape.training.settings import RATE, Training
 
-Score = Callable[[nn.Module], float]
+Score = Callable[[nn.Module], float]  # of a network in eval mode; less is better
 
 
 @dataclass
 class History:
-    """Per epoch the mean training loss and, where there is one, the validation score."""
+    """The course of a fit.
+
+    Arguments:
+        losses: mean training loss of each epoch.
+        scores: validation score of each epoch; empty without a score.
+        best_epoch: the epoch whose weights were kept, from 0; -1 before the first.
+        best: its score, averaged over ``Training.smooth`` epochs.
+    """
 
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -24,7 +34,7 @@ class History:
     best: float = float("inf")
 
     def improved(self, epoch: int, epochs: int, smooth: int) -> bool:
-        """Whether this epoch is the one to keep; without scores the latest always is."""
+        """Whether this epoch is the best so far; without scores the latest always is."""
         if not self.scores:
             self.best_epoch = epoch
             return True
@@ -38,10 +48,19 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A network, and what it is fitted to; see ``fit_network``.
+    """A network and what it is fitted to.
 
-    ``name`` tells its checkpoint from those of the networks it is fitted with; ``rows`` are those
-    of the data that it learns from, None for all.
+    Arguments:
+        model: the network, on the device of the data. The fit changes its weights.
+        loss: ``loss(batch, rng)``, a number to minimise.
+        seed: of the order of rows, of ``rng``, and of dropout.
+        score: ``score(model)``, less is better, read after an epoch; without it the last epoch is
+            kept.
+        ema: decay of the moving average of the weights, which then is scored and kept; or None.
+        title: of the progress bar.
+        recipe: describes what is fitted, so that the checkpoint of another fit is refused.
+        name: distinguishes its checkpoint from those of the fits beside it in ``fit_all``.
+        rows: indices (n,) of the rows of the data that it learns from; None for all.
     """
 
     model: nn.Module
@@ -52,121 +71,147 @@ class Fit:
     title: str = "fit"
     recipe: str = ""
     name: str = ""
-    rows: Tensor | None = None
+    rows: Int[Tensor, "n"] | None = None
 
     def count(self, data: Dataset) -> int:
-        """How many pairs it learns from."""
+        """How many rows it learns from."""
         return len(data) if self.rows is None else len(self.rows)
 
-    def own(self, data: Dataset) -> Dataset:
-        rows = self.rows
-        return data if rows is None else Dataset(data.x[rows], data.y[rows])
 
+class FitState:
+    """Optimiser, moving average, history, order of rows and best weights of a fit.
 
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Rows in an order, and the state that the generator had before."""
+    Arguments:
+        fit: what is fitted.
+        data: the rows, of which ``fit.rows`` are used.
+        training: the settings; epochs and patience of None are set for the number of rows.
+        capturable: whether steps are captured as a CUDA graph. The rate is then a tensor.
+    """
 
-    order: Tensor
-    before: Tensor
-
-
-class Underway:
-    """``fast``: the steps will be recorded, so that the rate must be a number on the GPU."""
-
-    def __init__(
-        self, fit: Fit, loss: Loss, data: Dataset, lr: float, weight_decay: float, fast: bool
-    ) -> None:
-        self.fit, self.lr, model = fit, lr, fit.model
-        distributed.copy_first([*model.parameters(), *model.buffers()])
-        device = next(model.parameters()).device
-        self.rate: float | Tensor = torch.tensor(lr, device=device) if fast else lr
+    def __init__(self, fit: Fit, data: Dataset, training: Training, capturable: bool) -> None:
+        self.fit, self.data, model = fit, data, fit.model
+        self.training = training = training.for_rows(fit.count(data))
+        assert training.epochs is not None
+        assert training.patience is not None
+        self.epochs, self.patience = training.epochs, training.patience
+        self.loss = compiled(fit.loss) if training.compile else fit.loss
+        self.device = device = next(model.parameters()).device
+        self.lr = training.lr or RATE
+        self.rate: float | Tensor = torch.tensor(self.lr, device=device) if capturable else self.lr
         self.optimiser = torch.optim.Adam(
             model.parameters(),
             lr=self.rate,
-            weight_decay=weight_decay,
-            capturable=fast,
+            weight_decay=training.weight_decay,
+            capturable=capturable,
             fused=True,
         )
         self.shuffle = Generator().manual_seed(fit.seed)
-        self.ahead: _Drawn | None = None
-        self.draw = Generator(device).manual_seed(fit.seed)
+        self.rng = Generator(device).manual_seed(fit.seed)
         self.average = twin(model) if fit.ema else model
         self.history = History()
         self.best = copy_of(self.average)
-        self.step = Step(
-            loss, data, self.draw, model, self.average, self.optimiser, fit.ema is not None
-        )
+        # the order of the next epoch, and the state of the generator before it was drawn
+        self.drawn: tuple[Tensor, Tensor] | None = None
 
-    def set_rate(self, part: float) -> None:
-        now = self.lr * part
-        self.rate = self.rate.fill_(now) if isinstance(self.rate, Tensor) else now
-        self._tell_rate()
+    def is_over(self, epoch: int) -> bool:
+        """Whether early stopping ends the fit before this epoch."""
+        ready = min(self.training.smooth, self.epochs) - 1  # no epoch before it can be kept
+        waited = epoch - max(self.history.best_epoch, ready)
+        return self.fit.score is not None and waited > self.patience
 
-    def order(self, data: Dataset) -> Tensor:
-        """All rows that it learns from, shuffled anew."""
-        self.look_ahead(data)
-        assert self.ahead is not None
-        order, self.ahead = self.ahead.order, None
+    def begin_epoch(self, epoch: int) -> Int[Tensor, "n"]:
+        """Set the rate of the epoch; the rows in its order."""
+        self.fit.model.train()
+        if self.training.decay:
+            now = self.lr * ((1 + cos(pi * epoch / self.epochs)) / 2)
+            self.rate = self.rate.fill_(now) if isinstance(self.rate, Tensor) else now
+            self._set_rate()
+        self.draw_order()
+        assert self.drawn is not None
+        (order, _), self.drawn = self.drawn, None
         return order
 
-    def look_ahead(self, data: Dataset) -> None:
-        """Shuffle for the next epoch, while a GPU still works at this one."""
-        if self.ahead is None:
+    def draw_order(self) -> None:
+        """Shuffle for the next epoch; a GPU may still compute this one."""
+        if self.drawn is None:
             before, rows = self.shuffle.get_state(), self.fit.rows
-            order = torch.randperm(self.fit.count(data), generator=self.shuffle)
-            if data.x.is_cuda:
-                order = order.pin_memory().to(data.x.device, non_blocking=True)
-            self.ahead = _Drawn(order if rows is None else rows[order], before)
+            order = torch.randperm(self.fit.count(self.data), generator=self.shuffle)
+            if self.data.x.is_cuda:
+                order = order.pin_memory().to(self.data.x.device, non_blocking=True)
+            self.drawn = (order if rows is None else rows[order], before)
 
-    def share(self, age: int) -> float:
-        """By which the average follows; a young one faster, or a short fit would stay at its
-        start."""
-        return 1 - min(self.fit.ema, (1 + age) / (10 + age)) if self.fit.ema else 0.0
+    def gradient(self, rows: Int[Tensor, "B"]) -> Float[Tensor, ""]:
+        """The loss on these rows of the data; its gradient is left in the model."""
+        self.optimiser.zero_grad(set_to_none=True)
+        value = self.loss(Dataset(self.data.x[rows], self.data.y[rows]), self.rng)
+        value.backward()
+        return value.detach()
 
-    def read(self) -> float:
-        """The score as it is now."""
-        assert self.fit.score is not None
-        with torch.no_grad():
-            return distributed.number_of_first(float(self.fit.score(self.average)))
+    def share(self, step: int) -> float:
+        """By which the average follows at this step, counted from 0.
 
-    def keep(self) -> None:
-        if self.fit.score is not None:  # without one it is always the latest
+        It is larger in the first steps, or the average of a short fit would stay at the start.
+        """
+        return 1 - min(self.fit.ema, (1 + step) / (10 + step)) if self.fit.ema else 0.0
+
+    def move(self, share: float | Tensor) -> None:
+        """A step of Adam along the gradient; then the average follows by ``share``."""
+        self.optimiser.step()
+        if self.fit.ema is not None:
+            follow(self.average, self.fit.model, share)
+
+    def end_epoch(self, epoch: int, loss: float) -> None:
+        """Append the loss and the score, and keep the weights where they are the best so far."""
+        if not isfinite(loss):
+            raise RuntimeError(
+                f"The training loss became {loss} in epoch {epoch}. Lower the learning rate, "
+                f"scale the outcomes to about 1, or check that the cost and its slope are finite "
+                f"on the whole feasible set."
+            )
+        history, score = self.history, self.fit.score
+        history.losses.append(loss)
+        self.average.eval()
+        due = epoch in (0, self.epochs - 1) or (epoch + 1) % self.training.score_every == 0
+        if score is not None:
+            with torch.no_grad():
+                history.scores.append(float(score(self.average)) if due else history.scores[-1])
+        improves = (due or score is None) and history.improved(
+            epoch, self.epochs, self.training.smooth
+        )
+        if improves and score is not None:  # without a score the latest weights are the answer
             self.best.update(copy_of(self.average))
 
-    def end(self) -> History:
+    def finish(self) -> History:
         """Leave the model at its best epoch."""
-        self.optimiser.zero_grad(set_to_none=True)  # they may lie in the memory of a recording
+        self.optimiser.zero_grad(set_to_none=True)  # gradients may be in the memory of a graph
         scored = self.fit.score is not None
         self.fit.model.load_state_dict(self.best if scored else self.average.state_dict())
         self.fit.model.eval()
         return self.history
 
     def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
         return {
             "model": self.fit.model.state_dict(),
             "average": self.average.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "shuffle": self.ahead.before if self.ahead else self.shuffle.get_state(),
-            "draw": self.draw.get_state(),
+            "shuffle": self.drawn[1] if self.drawn else self.shuffle.get_state(),
+            "draw": self.rng.get_state(),
             "history": vars(self.history),
             "best": self.best,
         }
 
     def load(self, saved: dict[str, Any]) -> None:
+        """Continue from ``state()`` of an earlier fit."""
         self.fit.model.load_state_dict(saved["model"])
         self.average.load_state_dict(saved["average"])
         self.optimiser.load_state_dict(saved["optimiser"])
-        self._tell_rate()
+        self._set_rate()
         self.shuffle.set_state(saved["shuffle"])
-        self.ahead = None
-        self.draw.set_state(saved["draw"])
+        self.drawn = None
+        self.rng.set_state(saved["draw"])
         self.history, self.best = History(**saved["history"]), saved["best"]
 
-    def _tell_rate(self) -> None:
+    def _set_rate(self) -> None:
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate
-
-
-def copy_of(model: nn.Module) -> dict[str, Tensor]:
-    return {name: value.clone() for name, value in model.state_dict().items()}

@@ -1,4 +1,4 @@
-"""How far long work has come, shown on stderr by rich where it is installed."""
+"""Progress of long work, shown on stderr by rich where it is installed."""
 
 import sys
 import time
@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
-
-from costscape.distributed import is_first
 
 Show = Callable[[int | float, str], None]  # the steps done, and a note
 
@@ -24,7 +22,7 @@ def progress(title: str, total: int, shown: bool) -> Iterator[Show]:
     around = _AROUND.get()
     if around is not None:
         yield lambda done, note: around(done / total, f"{title} {note}".strip())
-    elif not shown or not is_first():
+    elif not shown:
         yield lambda done, note: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:
         with _bar(title, total) as show:

@@ -11,7 +11,7 @@ from costscape.models import LSTM, MLP, Builder, deep_by_shape
 from costscape.problems.problem import Problem
 from costscape.sets import Box, Finite
 from costscape.task import SeparableTask, Task
-from costscape.training.loop import Training
+from costscape.training import Training
 
 POINTS = 100
 TESTED = 200  # test rows, where a decision takes an iterative solver

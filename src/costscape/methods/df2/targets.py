@@ -16,9 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.distributed import gather_rows, own_rows
-from costscape.methods.df2.row_checkpointing import ByRows
-from costscape.methods.scoring import spread_of, spread_over
+from costscape.methods.scoring import spread_of
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, Finite
 from costscape.task import Cost, SeparableTask, Task
@@ -43,7 +41,7 @@ class Target(ABC):
     @abstractmethod
     def loss(
         self,
-        g: ExpectedCost | ByRows,
+        g: ExpectedCost,
         y: Float[Tensor, "B ..."],
         a: Float[Tensor, "#B J d"],
     ) -> Float[Tensor, ""]:
@@ -73,7 +71,7 @@ class Costs(Target):
 
     def loss(
         self,
-        g: ExpectedCost | ByRows,
+        g: ExpectedCost,
         y: Float[Tensor, "B ..."],
         a: Float[Tensor, "#B J d"],
     ) -> Float[Tensor, ""]:
@@ -127,7 +125,7 @@ class Slopes(Target):
 
     def loss(
         self,
-        g: ExpectedCost | ByRows,
+        g: ExpectedCost,
         y: Float[Tensor, "B ..."],
         a: Float[Tensor, "#B J d"],
     ) -> Float[Tensor, ""]:
@@ -196,5 +194,4 @@ def _spread(f: Cost, y: Tensor, a: Tensor, observed: Tensor) -> Tensor:
     with torch.no_grad():
         if len(a) == 1:
             return spread_of(observed)
-        costs = f(gather_rows(y)[:16, None, None], a)  # (16, B, J), or (16, B, J, d)
-        return own_rows(spread_over(gather_rows(costs, 1)))
+        return spread_of(f(y[:16, None, None], a))  # costs (16, B, J), or (16, B, J, d)

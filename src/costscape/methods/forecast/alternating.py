@@ -7,13 +7,14 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from costscape.data import Dataset
-from costscape.distributed import is_first, state_of_first
 from costscape.methods.forecast.base import ForecastMethod, Network
 from costscape.models import Point
 from costscape.task import Refusal, Task
+from costscape.training import History, Training
+from costscape.training.averaging import copy_of
 from costscape.training.checkpoint import Checkpoint
-from costscape.training.loop import History, Training, check_ema, copy_of
 from costscape.training.progress import progress
+from costscape.training.settings import check_ema
 
 
 @runtime_checkable
@@ -63,7 +64,7 @@ class PointRounds(ForecastMethod):
         the state of the model and of ``parts`` a broken fit then goes on as an unbroken one.
         """
         name = type(self).__name__
-        path = self.training.checkpoint if is_first() else None
+        path = self.training.checkpoint
         own = replace(self.training, checkpoint=None, device=None, compile=False, progress=False)
         keeper = Checkpoint(
             None if path is None else f"{path}.rounds",
@@ -84,7 +85,7 @@ class PointRounds(ForecastMethod):
                 best.update(copy_of(model))
 
         with progress(f"{name} rounds", self.rounds, self.training.progress) as show:
-            if saved := state_of_first(keeper.load()):
+            if saved := keeper.load():
                 model.load_state_dict(saved["model"])
                 for key, part in parts.items():
                     part.load_state_dict(saved["parts"][key])

@@ -16,15 +16,11 @@ from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point
 from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost
 from costscape.task import Task
-from costscape.training.loop import (
-    History,
-    Loss,
-    Score,
-    Training,
-    check_ema,
-    copy_of,
-    fit_network,
-)
+from costscape.training import Fit, History, Training, fit_all
+from costscape.training.averaging import copy_of
+from costscape.training.compiled_loss import Loss
+from costscape.training.fit_state import Score
+from costscape.training.settings import check_ema
 
 SHOWN = 1000  # draws of scenarios() where deciding needs none
 
@@ -100,17 +96,17 @@ class ForecastMethod(ScenarioMethod):
         """
         training = training or self.training
         path = training.checkpoint
-        return fit_network(
+        fit = Fit(
             model,
             loss,
-            pairs or train,
-            replace(training, checkpoint=None if path is None else f"{path}.{name}"),
             seed=self.seed,
             score=self._score(task, val),
             ema=self.ema,
             title=f"{type(self).__name__} {name}",
             recipe=name + self._recipe(model, train, val),
         )
+        training = replace(training, checkpoint=None if path is None else f"{path}.{name}")
+        return fit_all([fit], pairs or train, training)[0]
 
     def _refine(
         self,

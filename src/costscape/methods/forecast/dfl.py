@@ -19,7 +19,8 @@ from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Auto, Implicit, Layer, Solver
 from costscape.task import Refusal, Task
-from costscape.training.loop import RATE, History, Training
+from costscape.training import History, Training
+from costscape.training.settings import RATE
 
 
 @dataclass

@@ -30,7 +30,7 @@ from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointFo
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
-from costscape.training.loop import Training, fit_network
+from costscape.training import Fit, Training, fit_all
 
 MODELS = 4  # fresh least-squares fits whose predictions are the samples
 WIDTH = 64
@@ -119,15 +119,15 @@ class EGL(LocalLossMethod):
         with torch.no_grad():
             keep(model)
         if count > 1:
-            fit_network(
+            fit = Fit(
                 model,
                 lambda batch, rng: model.loss(batch.x, batch.y).mean(),
-                train,
-                replace(self._short(count - 1), score_every=1),  # keep sees every epoch
                 seed=seed,
                 score=keep,
                 title="EGL predictions",
             )
+            every_epoch = replace(self._short(count - 1), score_every=1)  # for keep
+            fit_all([fit], train, every_epoch)
         return torch.stack(seen, 1)
 
     def _theta(self, units: Units, train: Dataset, e: Tensor, t: Tensor) -> "LossParameters":
@@ -149,14 +149,9 @@ class EGL(LocalLossMethod):
             off: Tensor = phi - costs
             return off.square().mean()
 
-        fit_network(
-            theta,
-            miss,
-            Dataset(train.x, packed),
-            self._short(min(EPOCHS, self.training.for_rows(len(train)).epochs or EPOCHS)),
-            seed=self.seed,
-            title="EGL loss",
-        )
+        epochs = min(EPOCHS, self.training.for_rows(len(train)).epochs or EPOCHS)
+        fit = Fit(theta, miss, seed=self.seed, title="EGL loss")
+        fit_all([fit], Dataset(train.x, packed), self._short(epochs))
         return theta
 
     def _short(self, epochs: int) -> Training:

@@ -26,7 +26,7 @@ from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
-from costscape.training.loop import History, Training, fit_network
+from costscape.training import Fit, History, Training, fit_all
 
 ROWS = 4096  # forecast at once
 
@@ -102,25 +102,22 @@ class LANCER(PointRounds):
                 surface.set_unit(f)
             seen.add(pairs, f)
             surface.requires_grad_(True)
-            fit_network(
+            fit = Fit(
                 surface,
                 lambda batch, rng: (
                     (surface(*batch.x.chunk(2, 1)) - surface.standard(batch.y)).square().mean()
                 ),
-                seen.all(),
-                self._within(self.landscape),
                 seed=self.seed + t,
             )
+            fit_all([fit], seen.all(), self._within(self.landscape))
             surface.requires_grad_(False)
-            fitted = fit_network(
+            fit = Fit(
                 model,
                 lambda batch, rng: descend(model, surface, self.regularise, batch),
-                train,
-                self._within(self.descent),
                 seed=self.seed + t,
                 ema=self.ema,
             )
-            return fitted.losses[-1]
+            return fit_all([fit], train, self._within(self.descent))[0].losses[-1]
 
         parts: dict[str, Stateful] = {"surface": surface, "seen": seen}
         return [start, self._take_turns(task, model, parts, turn, train, val)]

@@ -20,7 +20,6 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.distributed import own_rows, whole
 from costscape.sets import Box, ConstraintSet
 
 
@@ -59,8 +58,7 @@ def around(
     low = torch.special.ndtr((box.lower - centre).unsqueeze(1) / sd)  # (B, k, d)
     mass = (torch.special.ndtr((box.upper - centre).unsqueeze(1) / sd) - low).where(free, 1.0)
     turn = torch.arange(n, device=sd.device) % k
-    rows = whole(len(centre))
-    u = own_rows(torch.rand(rows, n, d, generator=rng, device=sd.device, dtype=sd.dtype))
+    u = torch.rand(len(centre), n, d, generator=rng, device=sd.device, dtype=sd.dtype)
     rounding = torch.finfo(sd.dtype).eps  # the last numbers before 0 and 1, whose z is infinite
     p = (low[:, turn] + u * mass[:, turn]).clamp(rounding, 1 - rounding)
     a = box.project(centre.unsqueeze(1) + sd[turn] * torch.special.ndtri(p))
@@ -103,7 +101,6 @@ class Langevin:
                 a = a.detach().requires_grad_()
                 (slope,) = torch.autograd.grad(energy(a).sum(), a)
             with torch.no_grad():
-                shape = (whole(len(a)), *a.shape[1:])
-                n = own_rows(torch.randn(shape, generator=rng, device=a.device, dtype=a.dtype))
+                n = torch.randn(a.shape, generator=rng, device=a.device, dtype=a.dtype)
                 a = feasible.project(a - length**2 / 2 * slope + length * n)
         return a.detach()

@@ -36,7 +36,8 @@ from costscape.models.forecasts import Forecast, MixtureForecast, Point
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
-from costscape.training.loop import History, Training, copy_of
+from costscape.training import History, Training
+from costscape.training.averaging import copy_of
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class LocalLossMethod(ForecastMethod):
     def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
         """Sample decisions and fit phi_n to them."""
 
-    def unsaid(self, train: Dataset) -> dict[str, Any]:
-        return {**super().unsaid(train), "acceptance": "block standard error"}
+    def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
+        return {**super().resolved_defaults(train), "acceptance": "block standard error"}
 
     def _check_settings(self) -> None:
         name = type(self).__name__

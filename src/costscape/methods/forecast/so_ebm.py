@@ -36,7 +36,7 @@ from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite
 from costscape.solvers import Auto, Solver
 from costscape.task import Refusal, Task
-from costscape.training.loop import History, Training
+from costscape.training import History, Training
 
 RATE = 1e-4  # a tenth of the paper's: as good where the second stage helps, else less harmful
 VARIANCES = (0.0025, 0.005, 0.0125)  # in squared widths of C; the paper's .01, .02, .05 on [-1, 1]

@@ -27,7 +27,7 @@ from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Implicit, Solver
 from costscape.task import Refusal, Task
-from costscape.training.loop import History, Training, fit_network
+from costscape.training import Fit, History, Training, fit_all
 
 FULL = 16  # numbers in an outcome, up to which the metric is a full matrix
 
@@ -114,14 +114,13 @@ class TaskMet(PointRounds):
             rng = Generator().manual_seed(self.seed + t)
             part = _some(train, rows, rng)
             metric.requires_grad_(False)
-            fit_network(
+            fit = Fit(
                 model,
                 lambda batch, _: distance(model, metric, batch).mean(),
-                part,
-                inner,
                 seed=self.seed + t,
                 ema=self.ema,
             )
+            fit_all([fit], part, inner)
             metric.requires_grad_(True)
             part = _some(train, self.batch_size, rng)
             # cuDNN's recurrent networks have no second derivative

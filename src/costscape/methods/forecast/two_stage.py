@@ -13,7 +13,7 @@ from costscape.models.forecasts import Forecast, Mixture
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
-from costscape.training.loop import History, Training
+from costscape.training import History, Training
 
 
 @dataclass

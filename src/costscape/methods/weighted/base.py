@@ -14,7 +14,7 @@ from costscape.methods.scoring import validation_cost
 from costscape.scenarios import Scenarios
 from costscape.solvers import Solver
 from costscape.task import Task
-from costscape.training.loop import Score
+from costscape.training.fit_state import Score
 
 BLOCK = 2**22  # numbers in one block of rows, so that temporaries stay in tens of megabytes
 PAIRED = 1000  # rows, evenly spread, whose distances give the median

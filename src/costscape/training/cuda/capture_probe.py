@@ -1,7 +1,7 @@
-"""What comes before work is recorded as a CUDA graph: a look at whether that can be done.
+"""Try work out before it is captured as a CUDA graph, and capture it.
 
 A graph cannot hold work that makes the CPU wait for a number, such as a solver that stops when it
-has converged. torch says when that happens, so that work is tried out before it is recorded.
+has converged. torch raises an error where that happens, so work is tried out first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Generator
 
+from costscape.training.checkpoint import torch_generator
+
 Result = TypeVar("Result")
 
 
@@ -21,12 +23,18 @@ def watched(
     strict: bool = True,
     draws: Sequence[Generator] = (),
 ) -> Result | None:
-    """work(), on a stream of its own as a recording is; None where the CPU would have to wait.
+    """work() on a side stream, as in a capture; None where the CPU would have to wait.
 
-    Then the generators are left as they were, torch's own among them, and work may be done anew.
-    Where not ``strict`` waiting is allowed, as libraries do when they set themselves up.
+    Where it returns None the generators have their earlier state, and work may run again.
+
+    Arguments:
+        work: what to try out.
+        device: the GPU.
+        strict: False lets the CPU wait, as libraries need when they set themselves up.
+        draws: the generators that work draws from, besides torch's generator of the device.
     """
-    before = Draws(device, draws)
+    rngs = [*draws, torch_generator(device)]
+    states = [rng.get_state() for rng in rngs]
     mode, main = torch.cuda.get_sync_debug_mode(), torch.cuda.current_stream(device)
     side = side_stream(device)
     torch.cuda.set_sync_debug_mode("error" if strict else mode)
@@ -40,16 +48,17 @@ def watched(
     finally:
         torch.cuda.set_sync_debug_mode(mode)
         main.wait_stream(side)
-    before.restore()
+    for rng, state in zip(rngs, states, strict=True):
+        rng.set_state(state)
     return None
 
 
 @contextmanager
 def recorded(graph: torch.cuda.CUDAGraph, device: torch.device, **pool: Any) -> Iterator[None]:
-    """What is done within is recorded, and the current stream then waits for the recording's.
+    """Capture the work inside into the graph; then the current stream waits for the capture.
 
-    torch begins a recording by setting the places that generators read their offset from, on the
-    stream that records; a first replay that overtook it would draw the numbers of the first step.
+    torch begins a capture by setting the places that generators read their offset from, on the
+    capturing stream. A first replay before that would draw the numbers of the first step.
     """
     side = side_stream(device)
     with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local", **pool):
@@ -57,39 +66,7 @@ def recorded(graph: torch.cuda.CUDAGraph, device: torch.device, **pool: Any) -> 
     torch.cuda.current_stream(device).wait_stream(side)
 
 
-class Draws:
-    """The states of some generators, and of torch's own; within a recording none is known."""
-
-    def __init__(self, device: torch.device, others: Sequence[Generator]) -> None:
-        self.device, self.others = device, [] if recording(device) else others
-        self.states = [rng.get_state() for rng in self.others]
-        self.own = None if recording(device) else _own(device).get_state()
-
-    def moved(self) -> bool:
-        """Whether any of them, torch's own apart, has been drawn from."""
-        given = zip(self.others, self.states, strict=True)
-        return not all(torch.equal(rng.get_state(), state) for rng, state in given)
-
-    def restore(self) -> None:
-        for rng, state in zip(self.others, self.states, strict=True):
-            rng.set_state(state)
-        if self.own is not None:
-            _own(self.device).set_state(self.own)
-
-
-def _own(device: torch.device) -> Generator:
-    """torch's own generator on the device."""
-    if device.type != "cuda":
-        return torch.default_generator
-    index = torch.cuda.current_device() if device.index is None else device.index
-    return torch.cuda.default_generators[index]
-
-
-def recording(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
-
-
 @cache
 def side_stream(device: torch.device, i: int = 0) -> torch.cuda.Stream:
-    """The i-th, the same in every use: cuBLAS keeps some memory for each stream it has seen."""
+    """The i-th side stream, always the same: cuBLAS keeps memory for each stream it has seen."""
     return torch.cuda.Stream(device)
