@@ -1,6 +1,6 @@
 """How good are the decisions of DF2 beside those of the best opponent?
 
-Two tables from the rows of results/ and results/quality/, one line a problem: single fits
+Two tables from the rows of results/, one line a problem: single fits
 (df2-quick, df2-paper and opponents that are fitted once) and cross-fitted ones (df2, blend and
 opponents whose name ends in +crossfit). Averaging several fits helps every method, so a method is
 compared only with those of its table.
@@ -24,7 +24,7 @@ from costscape.bench.report.problem_tables import interval_kind
 from costscape.bench.report.summary import Cell
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = (ROOT / "results", ROOT / "results" / "quality")
+RESULTS = ROOT / "results"
 SINGLE, CROSSFITTED = ("df2-quick", "df2-paper"), ("df2", "blend")
 TITLES = {SINGLE: "Single fits", CROSSFITTED: "Cross-fitted"}
 ITEM, ITEMS = "inventory-item", "inventory-items 1-10"
@@ -69,10 +69,9 @@ def score(cell):
     return f"{number(cell.score.mean)} (n={cell.score.n})"
 
 
-def read(folders=FOLDERS):
+def read(folder=RESULTS):
     """The rows of full size, with the items of a store as one problem beside the single ones."""
-    rows = [row for folder in folders if folder.is_dir() for row in read_rows(folder)]
-    rows = [row for row in rows if not row["quick"]]
+    rows = [row for row in read_rows(folder) if not row["quick"]]
     items = [row for row in rows if row["problem"].startswith(ITEM) and row["seed"] == 0]
     return rows + [as_pair(row, items) for row in items]
 
@@ -125,9 +124,9 @@ def table(rows, ours):
     return text_table([{k: v for k, v in line.items() if k not in empty} for line in texts])
 
 
-def tables(folders=FOLDERS):
+def tables(folder=RESULTS):
     """Both tables, by title."""
-    rows = read(folders)
+    rows = read(folder)
     return {title: table(rows, ours) for ours, title in TITLES.items()}
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from costscape.bench.execute import blank
-from costscape.bench.report import read_rows
+from costscape.bench.execution import blank
+from costscape.bench.report import read_landscapes, read_rows
 from costscape.bench.report.differences import by_test_row
 from costscape.bench.runs import Run
 
 ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
 sys.path.insert(0, str(ROOT / "benchmarks"))  # scripts import each other
 
 
@@ -37,7 +38,7 @@ def made(problem, method, seed, regret, **changes):
     """A row as read from a store."""
     run = Run(problem, method, seed, changes)
     means = {"regret": regret, "cost": regret, "fit_seconds": 1.0, "decide_seconds": 1.0}
-    return {**blank(run), **means, "costs_file": None, "quick": False}
+    return {**blank(run), **means, "by_test_row": {}, "quick": False}
 
 
 def test_the_table_of_the_readme_is_short_and_marks_clear_differences():
@@ -92,19 +93,20 @@ def test_the_page_of_results_has_both_parts_and_says_what_was_not_run():
 
 
 def test_rows_are_small_and_whole():
-    for folder in (ROOT / "results", ROOT / "results" / "quality"):
-        assert all(path.stat().st_size < 8192 for path in folder.glob("*.json"))
-        rows = read_rows(folder)
-        assert not [row for row in rows if row["error"] or row["quick"]]
-    assert not list((ROOT / "results").rglob("*.failed.json"))
+    for path in RESULTS.glob("*.jsonl"):
+        lines = path.read_text().splitlines()
+        assert path.name == "landscapes.jsonl" or max(map(len, lines)) < 8192
+    assert not [row for row in read_rows(RESULTS) if row["error"] or row["quick"]]
+    assert not (RESULTS / "pending").exists()
+    assert read_landscapes(RESULTS)
 
 
 def test_costs_of_each_test_row_belong_to_their_row():
-    folders = (ROOT / "results", ROOT / "results" / "quality")
-    for row in (row for folder in folders for row in read_rows(folder)):
-        if row["costs_file"] is not None:
+    rows = read_rows(RESULTS)
+    assert sum(bool(row["by_test_row"]) for row in rows) >= 352
+    for row in rows:
+        if row["by_test_row"]:
             costs = by_test_row(row, "cost")
-            assert costs is not None, row["costs_file"]
             assert len(costs) == row["rows"]
             assert costs.mean() == pytest.approx(row["cost"], rel=1e-4)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import t, ttest_rel
 
-from costscape.bench.execute import blank
+from costscape.bench.execution import blank
 from costscape.bench.row_store import Rows
 from costscape.bench.runs import Run
 from costscape.block_bootstrap import difference_over_seeds
@@ -30,7 +30,7 @@ def write(folder, problem, method, seed, regrets, gaps=None, by_row=True, block=
 
 
 def line(folder, problem, ours):
-    found = quality.lines(quality.read((folder,)), ours)
+    found = quality.lines(quality.read(folder), ours)
     return next(each for each in found if each.problem == problem)
 
 
@@ -119,7 +119,7 @@ def test_ten_items_are_one_problem_and_its_pairs(tmp_path):
     d = found.first.difference
     assert (d.low, d.high) == pytest.approx((peer.low, peer.high), rel=1e-4)
     # another test set of one method cannot be paired row by row
-    rows = quality.read((tmp_path,))
+    rows = quality.read(tmp_path)
     plain = [row for row in rows if row["problem"] != ITEMS and row["seed"] == 0]
     plain[0]["test_rows"] = "others"
     assert quality.as_pair(plain[0], plain)["test_rows"] is None
@@ -135,8 +135,8 @@ def test_an_opponent_with_one_seed_is_named_where_it_is_lower(tmp_path):
     shown = texts(tmp_path, "wind", SINGLE)
     assert shown["best opponent"] == "65.00 (n=2) egl"
     assert shown["lower with one seed"] == "cme"
-    assert "lower with one seed" in quality.tables((tmp_path,))["Single fits"]
-    assert "lower with one seed" not in quality.tables((tmp_path,))["Cross-fitted"]
+    assert "lower with one seed" in quality.tables(tmp_path)["Single fits"]
+    assert "lower with one seed" not in quality.tables(tmp_path)["Cross-fitted"]
 
 
 def test_what_is_missing_was_not_run(tmp_path):
@@ -145,7 +145,7 @@ def test_what_is_missing_was_not_run(tmp_path):
     assert shown["df2-quick"] == shown["df2-paper"] == "not run"
     assert shown["best opponent"] == "65.00 (n=1) egl"
     assert shown["difference [95 %]"] == shown[""] == ""
-    both = quality.tables((tmp_path, tmp_path / "no folder"))
+    both = quality.tables(tmp_path)
     assert list(both) == ["Single fits", "Cross-fitted"]
     for text in both.values():
         assert len(text.splitlines()) == 1 + len(quality.PROBLEMS)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from costscape.bench import Here, Processes, Rows, Run, sweep
-from costscape.bench.execute import Outcome, blank
+from costscape.bench.execution import Outcome, blank
 from costscape.bench.provenance import commit
+from costscape.bench.row_store import read_store
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "on_ray.py"
 RUNS = [Run("synthetic-convex", "constant", seed) for seed in range(6)]
@@ -103,7 +104,7 @@ def test_ray_makes_the_same_rows_as_this_process(on_ray, tmp_path):
     ]
     assert found["exit"] == 0
     sweep(runs, tmp_path, device="cpu", shown=False)
-    assert len(list(folder.glob("store/*.json"))) == len(runs)
+    assert len(list(read_store(folder / "store"))) == len(runs)
     for run in runs:
         there, here = Rows(folder / "store").read(run), Rows(tmp_path).read(run)
         assert there["error"] is None

@@ -14,14 +14,14 @@ import torch
 import costscape
 from costscape import Training, evaluate
 from costscape.bench import METHODS, PROBLEMS, Run, execute, prepare
-from costscape.bench.execute import blank, block_of, curve
+from costscape.bench.execution import blank, block_of, curve
 from costscape.bench.memory import peak, watch
 from costscape.bench.provenance import check_device, commit, device_of
 from costscape.bench.quick import small
 from costscape.block_bootstrap import standard_error
 from costscape.problems import Problem
 from costscape.task import Refusal
-from costscape.training.loop import History
+from costscape.training import History
 
 KEYS = {
     *("problem", "method", "seed", "changes", "regret", "cost", "gap", "standard_error"),

@@ -1,15 +1,14 @@
 """Kept rows are those of the present code: some are computed again, on the CPU.
 
 A row whose recipe is another one was made by other settings or data. Make it again with
-`costscape run PROBLEM --method METHOD --seed SEED --store results`, or results/quality.
+`costscape run PROBLEM --method METHOD --seed SEED --store results`.
 """
 
-import json
 from pathlib import Path
 
 import pytest
 
-from costscape.bench import Run, execute, prepare
+from costscape.bench import Rows, Run, execute, prepare
 
 RESULTS = Path(__file__).parents[2] / "results"
 WITHOUT_NETWORKS = [
@@ -36,8 +35,7 @@ NETWORKS = [  # that end alike on all machines
 @pytest.mark.parametrize(("problem", "method", "seed"), WITHOUT_NETWORKS + NETWORKS)
 def test_a_kept_row_is_made_again(problem, method, seed):
     run = Run(problem, method, seed)
-    paths = [folder / f"{run.name}.json" for folder in (RESULTS, RESULTS / "quality")]
-    kept = json.loads(next(path for path in paths if path.exists()).read_text())
+    kept = Rows(RESULTS).read(run)
     source = prepare(run).problem.source
     if source != kept["source"]:
         pytest.skip(f"The row was made with {kept['source']}, but here is {source}.")

@@ -46,7 +46,7 @@ def test_the_learned_surface_is_nearer_to_the_true_one_than_the_first(found):
 
 def test_a_landscape_is_written_once_and_read_by_the_report(found, tmp_path, monkeypatch):
     path = write_landscape(RUN, tmp_path, device="cpu")
-    assert path == tmp_path / "landscapes" / f"{RUN.name}.json"
+    assert path == tmp_path / "landscapes.jsonl"
     (read,) = read_landscapes(tmp_path)
     assert read["surfaces"].keys() == {"initial", "learned", "true"}
     assert (read["problem"], read["method"], read["seed"]) == (RUN.problem, "df2-paper", 0)
@@ -55,17 +55,19 @@ def test_a_landscape_is_written_once_and_read_by_the_report(found, tmp_path, mon
     def fail(run, row=0, device=None):
         raise AssertionError("made again")
 
-    monkeypatch.setattr(sys.modules["costscape.bench.landscape"], "landscape", fail)
+    monkeypatch.setattr(sys.modules["costscape.bench.cost_landscape"], "landscape", fail)
     assert write_landscape(RUN, tmp_path) == path
     assert path.read_text() == before
     with pytest.raises(AssertionError, match="made again"):
         write_landscape(Run(RUN.problem, RUN.method, 0, {"epochs": 11}, True), tmp_path)
     with pytest.raises(AssertionError, match="made again"):
         write_landscape(Run(RUN.problem, RUN.method, 0, RUN.changes), tmp_path)
-    for text in ("{", "[]", json.dumps({"recipe": "other"})):
-        path.write_text(text)
-        with pytest.raises(AssertionError, match="made again"):
-            write_landscape(RUN, tmp_path)
+    path.write_text(json.dumps(json.loads(before) | {"recipe": "other"}) + "\n")
+    with pytest.raises(AssertionError, match="made again"):
+        write_landscape(RUN, tmp_path)
+    monkeypatch.undo()
+    write_landscape(RUN, tmp_path)
+    assert path.read_text() == before
 
 
 @pytest.mark.parametrize("pair", [("wind-farm", "df2"), ("synthetic-convex", "constant")])

@@ -1,16 +1,23 @@
-"""The store: whole files, read again, and no row lost."""
+"""The store: whole files, merged and pending rows read alike, and no row lost."""
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from costscape.bench import Rows, Run
-from costscape.bench.execute import blank
+from costscape.bench import Rows, Run, row_store
+from costscape.bench.execution import blank
+from costscape.bench.row_store import read_store
+from costscape.bench.store_files import Key, locked, pending_path, read_lines
 
 RUN = Run("wind", "df2", 3, {"draws": 5})
+NAME = "wind--df2-draws5--3"
 COSTS = {"costs": np.arange(4.0), "regrets": np.arange(4.0) - 1}
 
 
@@ -19,8 +26,14 @@ def rows(tmp_path):
     return Rows(tmp_path / "new" / "store")
 
 
-def good(**facts):
-    return blank(RUN) | {"regret": 1.25, "recipe": "ab"} | facts
+@pytest.fixture(params=[False, True], ids=["pending", "merged"])
+def settle(request):
+    """Merges a store, or leaves its rows pending: both are read alike."""
+    return lambda rows: rows.merge() if request.param else None
+
+
+def good(run=RUN, **facts):
+    return blank(run) | {"regret": 1.25, "recipe": "ab"} | facts
 
 
 def failed(**facts):
@@ -28,25 +41,80 @@ def failed(**facts):
 
 
 def names(rows):
-    return sorted(path.name for path in rows.folder.iterdir())
+    return sorted(
+        str(path.relative_to(rows.folder))
+        for path in rows.folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    )
 
 
-def test_a_written_row_is_read_again_under_its_name(rows):
+def test_a_written_row_is_read_again(rows, settle):
     row = good()
     path = rows.write(RUN, row)
-    assert path.name == "wind--df2-draws5--3.json"
-    assert rows.read(RUN) == row == json.loads(path.read_text())
-    assert list(rows.folder.iterdir()) == [path]
-    assert path.read_text().count("\n") == len(row) + 2  # a key a line, for diffs
+    assert path.relative_to(rows.folder).as_posix() == f"pending/{NAME}.json"
+    assert json.loads(path.read_text()) == row
+    settle(rows)
+    assert rows.read(RUN) == row
+
+
+def test_merged_rows_are_one_line_each_in_the_file_of_their_problem(rows):
+    runs = [
+        Run("wind", method, seed, changes)
+        for seed in (1, 0)
+        for method, changes in (("df2", {}), ("cme", {}), ("df2", {"draws": 5}))
+    ]
+    runs.append(Run("inventory", "cme"))
+    for run in runs:
+        rows.write(run, good(run), COSTS)
+    assert rows.merge() == len(runs)
+    assert names(rows) == [
+        *("inventory.costs.npz", "inventory.jsonl", "wind.costs.npz", "wind.jsonl")
+    ]
+    lines = [json.loads(line) for line in (rows.folder / "wind.jsonl").read_text().splitlines()]
+    assert [(row["method"], row["changes"], row["seed"]) for row in lines] == [
+        (method, changes, seed)
+        for method, changes in (("cme", {}), ("df2", {"draws": 5}), ("df2", {}))
+        for seed in (0, 1)
+    ]
+    assert all(rows.read(run) == good(run) | {"made": rows.read(run)["made"]} for run in runs)
+    assert rows.merge() == 0
 
 
 def test_what_is_missing_or_broken_is_no_row(rows):
     assert rows.read(RUN) is None
-    rows.folder.mkdir(parents=True)
+    path = pending_path(rows.folder, Key(NAME, False))
+    path.parent.mkdir(parents=True)
     for text in ("", '{"problem": "wi', "[1, 2]", "\x00"):
-        rows.path(RUN).write_text(text)
+        path.write_text(text)
         assert rows.read(RUN) is None
         assert not rows.finished(RUN, "ab")
+        assert rows.merge() == 0
+        assert path.read_text() == text
+        with pytest.raises(ValueError, match=f"{NAME}.json should hold the row"):
+            list(read_store(rows.folder))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"problem": "wi', "line 2 is none"),
+        ("[1, 2]", "line 2 is none"),
+        ('{"problem": "wind"}', "line 2 is none"),
+        (None, f"line 2 is of {NAME} again"),
+    ],
+    ids=["corrupt", "list", "keys", "twice"],
+)
+def test_a_bad_line_is_an_error_and_no_merge_drops_it(rows, text, words):
+    rows.write(RUN, good())
+    rows.merge()
+    path = rows.folder / "wind.jsonl"
+    before = path.read_text() + f"{text or json.dumps(good())}\n"
+    path.write_text(before)
+    rows.write(Run("wind", "cme"), good(Run("wind", "cme")))
+    for act in (rows.merge, lambda: rows.read(RUN), lambda: list(read_store(rows.folder))):
+        with pytest.raises(ValueError, match=f"wind.jsonl needs .*{words}"):
+            act()
+    assert path.read_text() == before
 
 
 @pytest.mark.parametrize(
@@ -60,120 +128,181 @@ def test_what_is_missing_or_broken_is_no_row(rows):
     ],
     ids=["same", "other", "none", "refused", "failed"],
 )
-def test_a_row_is_finished_if_it_is_of_the_recipe_and_did_not_fail(rows, row, finished):
+def test_a_row_is_finished_if_it_is_of_the_recipe_and_did_not_fail(rows, settle, row, finished):
     rows.write(RUN, blank(RUN) | row)
+    settle(rows)
     assert rows.finished(RUN, "ab") is finished
 
 
 # ---- no row is lost
 
 
-def test_a_quick_run_stands_beside_a_full_one(rows):
+def test_a_quick_run_stands_beside_a_full_one(rows, settle):
     quick = Run("wind", "df2", 3, {"draws": 5}, quick=True)
     rows.write(RUN, good(), COSTS)
+    settle(rows)
     rows.write(quick, blank(quick) | {"regret": 9.0, "recipe": "cd"}, COSTS)
+    settle(rows)
     assert (rows.read(RUN)["regret"], rows.read(quick)["regret"]) == (1.25, 9.0)
-    assert len(names(rows)) == 4
+    assert rows.costs(RUN).keys() == rows.costs(quick).keys() == COSTS.keys()
 
 
 @pytest.mark.parametrize("recipe", ["ab", "cd", None])
-def test_a_failure_is_kept_beside_a_good_row_whatever_its_recipe(rows, recipe):
-    path = rows.write(RUN, good(), COSTS)
-    before = path.read_bytes(), rows.costs_path(RUN).read_bytes()
-    beside = rows.write(RUN, failed(recipe=recipe))
-    assert beside.name == "wind--df2-draws5--3.failed.json"
-    assert json.loads(beside.read_text())["error"] == "Traceback"
-    assert before == (path.read_bytes(), rows.costs_path(RUN).read_bytes())
+def test_a_failure_is_kept_beside_a_good_row_whatever_its_recipe(rows, settle, recipe):
+    rows.write(RUN, good(), COSTS)
+    settle(rows)
+    rows.write(RUN, failed(recipe=recipe))
+    settle(rows)
     assert rows.finished(RUN, "ab")
     assert rows.read(RUN)["regret"] == 1.25
+    assert np.array_equal(rows.costs(RUN)["costs"], COSTS["costs"])
+    rows.merge()
+    kept = read_lines(rows.folder / "wind.jsonl")
+    assert kept[Key(NAME, True)]["error"] == "Traceback"
+    ((_, row, arrays),) = read_store(rows.folder)
+    assert (row["regret"], arrays.keys()) == (1.25, COSTS.keys())
 
 
-def test_a_failure_is_read_where_there_is_no_good_row(rows):
-    rows.write(RUN, failed())
+def test_a_failure_is_read_where_there_is_no_good_row(rows, settle):
+    assert rows.write(RUN, failed()).name == f"{NAME}.failed.json"
+    settle(rows)
     assert rows.read(RUN)["error"] == "Traceback"
-    assert names(rows) == ["wind--df2-draws5--3.failed.json"]
+    assert [row["error"] for _, row, _ in read_store(rows.folder)] == ["Traceback"]
 
 
-def test_a_success_removes_the_failure_and_replaces_the_row(rows):
+def test_a_success_removes_the_failure_and_replaces_the_row(rows, settle):
     rows.write(RUN, good(recipe="old", regret=3.0), COSTS)
+    settle(rows)
     rows.write(RUN, failed())
+    settle(rows)
     rows.write(RUN, good(), COSTS)
-    assert names(rows) == ["wind--df2-draws5--3.json", "wind--df2-draws5--3.npz"]
+    settle(rows)
     assert rows.finished(RUN, "ab")
-
-
-def test_a_failure_that_an_earlier_version_kept_as_the_row_gives_way(rows):
-    rows.folder.mkdir(parents=True)
-    rows.path(RUN).write_text(json.dumps(failed(error="old")))
-    assert rows.read(RUN)["error"] == "old"
-    rows.write(RUN, failed(error="new"))
-    assert rows.read(RUN)["error"] == "new"
-    assert names(rows) == ["wind--df2-draws5--3.failed.json"]
+    rows.merge()
+    assert read_lines(rows.folder / "wind.jsonl").keys() == {Key(NAME, False)}
 
 
 # ---- costs of each test row
 
 
-def test_costs_are_read_again_in_single_precision(rows):
+def test_costs_are_read_again_in_single_precision(rows, settle):
     rows.write(RUN, good(), COSTS)
+    settle(rows)
     found = rows.costs(RUN)
     assert set(found) == {"costs", "regrets"}
     for name, values in COSTS.items():
         assert found[name].dtype == np.float32
         assert np.array_equal(found[name], values)
-    with np.load(rows.costs_path(RUN)) as kept:
-        assert str(kept["recipe"]) == "ab"
+    ((_, _, read),) = read_store(rows.folder)
+    assert all(np.array_equal(read[name], found[name]) for name in COSTS)
 
 
 def test_the_same_costs_are_the_same_bytes(rows):
-    rows.write(RUN, good(), COSTS)
-    before = rows.costs_path(RUN).read_bytes()
-    rows.write(RUN, good(), COSTS)
-    assert rows.costs_path(RUN).read_bytes() == before
+    before = []
+    for _ in range(2):
+        rows.write(RUN, good(), COSTS)
+        rows.merge()
+        before.append((rows.folder / "wind.costs.npz").read_bytes())
+    assert before[0] == before[1]
 
 
-def test_a_row_without_costs_leaves_none_of_an_earlier_row(rows):
+def test_a_row_without_costs_leaves_none_of_an_earlier_row(rows, settle):
     assert rows.costs(RUN) == {}
     rows.write(RUN, good(), COSTS)
+    settle(rows)
     rows.write(RUN, good(recipe="cd", refused="It cannot."))
+    settle(rows)
     assert rows.costs(RUN) == {}
+    assert [arrays for *_, arrays in read_store(rows.folder)] == [{}]
+    rows.merge()
+    assert names(rows) == ["wind.jsonl"]
 
 
-def test_costs_are_there_before_the_row(rows, monkeypatch):
-    order, replace = [], os.replace
-
-    def note(part, path):
-        order.append(os.fspath(path).rpartition(".")[2])
-        replace(part, path)
-
-    monkeypatch.setattr(os, "replace", note)
-    rows.write(RUN, good(), COSTS)
-    assert order == ["npz", "json"]
-
-
-# ---- whole files
+# ---- whole files, and a kill at any moment
 
 
 def test_a_row_that_cannot_be_written_leaves_the_old_one(rows):
-    path = rows.write(RUN, good(regret=1.0), COSTS)
-    before = rows.costs_path(RUN).read_bytes()
+    rows.write(RUN, good(regret=1.0), COSTS)
     with pytest.raises(ValueError, match="JSON"):
         rows.write(RUN, good(regret=float("nan")), {"costs": np.ones(2)})
-    assert json.loads(path.read_text())["regret"] == 1.0
-    assert rows.costs_path(RUN).read_bytes() == before
-    assert len(names(rows)) == 2
+    assert rows.read(RUN)["regret"] == 1.0
+    assert len(rows.costs(RUN)["costs"]) == 4
 
 
-def test_a_writer_that_is_killed_half_way_leaves_the_old_row(rows, monkeypatch):
-    path = rows.write(RUN, good(regret=1.0))
+def everything(folder):
+    """The rows and arrays of a store, by run."""
+    return {
+        (row["method"], row["seed"]): (row, {k: v.tolist() for k, v in arrays.items()})
+        for _, row, arrays in read_store(folder)
+    }
 
-    def killed(part, target):
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        rows.write(RUN, good(regret=2.0))
-    assert json.loads(path.read_text())["regret"] == 1.0
+@pytest.mark.parametrize("step", range(1, 12))
+def test_a_merge_that_is_killed_at_any_step_loses_nothing(rows, monkeypatch, step):
+    """Steps are the renames and removals of files, nine of them."""
+    runs = [Run("wind", "df2", seed) for seed in range(3)]
+    for run in runs[:2]:
+        rows.write(run, good(run, recipe=f"old {run.seed}", regret=9.0), COSTS)
+    rows.merge()
+    for run in runs:
+        arrays = {"costs": np.full(4, run.seed + 7.0)}
+        rows.write(run, good(run, recipe=f"new {run.seed}"), arrays)
+    before = everything(rows.folder)
+    steps = iter(range(1, 100))
+
+    def until(own):
+        def act(*words, **options):
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return own(*words, **options)
+
+        return act
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", until(os.replace))
+        patch.setattr(row_store.Path, "unlink", until(row_store.Path.unlink))
+        patch.setattr(row_store.Path, "rmdir", until(row_store.Path.rmdir))
+        if step < 10:
+            with pytest.raises(KeyboardInterrupt):
+                rows.merge()
+        else:
+            rows.merge()
+    assert everything(rows.folder) == before
+    rows.merge()
+    rows.sweep_up()
+    assert everything(rows.folder) == before
+    assert [name for name in names(rows) if "part" not in name] == ["wind.costs.npz", "wind.jsonl"]
+
+
+def test_writers_and_mergers_at_once_lose_no_row(rows):
+    runs = [Run("wind", "df2", seed) for seed in range(24)]
+
+    def work(run):
+        rows.write(run, good(run), COSTS)
+        if run.seed % 3 == 0:
+            rows.merge()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, runs))
+    rows.merge()
+    assert len(read_lines(rows.folder / "wind.jsonl")) == len(runs)
+    assert all(rows.costs(run) for run in runs)
+
+
+def test_a_lock_is_free_once_its_holder_is_killed(rows):
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from costscape.bench.store_files import locked\n"
+        "with locked(Path(sys.argv[1])):\n    print('held', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(rows.folder)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "held\n"
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    with locked(rows.folder):
+        pass
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_in_words(tmp_path):
@@ -195,9 +324,9 @@ def test_a_read_only_folder_is_refused(tmp_path):
 def test_old_parts_of_killed_writers_are_removed_and_new_ones_left(rows):
     rows.sweep_up()  # of no folder
     path = rows.write(RUN, blank(RUN))
-    old, new = path.with_name("a.json.1.part"), path.with_name("b.npz.2.part")
+    old, new = path.with_name("a.json.1.part"), rows.folder / "b.npz.2.part"
     for part in (old, new):
         part.write_text("{")
     os.utime(old, (time.time() - 3600,) * 2)
     rows.sweep_up()
-    assert sorted(rows.folder.iterdir()) == sorted([path, new])
+    assert names(rows) == ["b.npz.2.part", f"pending/{NAME}.json"]

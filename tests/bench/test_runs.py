@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from costscape.bench import METHODS, PROBLEMS, Run, prepare, runs
+from costscape.bench.store_files import merged_paths, read_lines
 from costscape.data import Dataset, Splits
 from costscape.methods.df2 import df2
 from costscape.models import MLP, Absolute
 from costscape.task import Task
-from costscape.training.loop import Training
+from costscape.training import Training
 
 RESULTS = Path(__file__).parents[2] / "results"
 NAMES = [
@@ -97,14 +98,13 @@ def test_names_differ_where_the_changes_do(one, other):
     assert (len(names) == 1) is same
 
 
-@pytest.mark.parametrize("folder", ["", "quality"])
-def test_kept_rows_have_the_names_of_their_runs(folder):
-    paths = list((RESULTS / folder).glob("*.json"))
-    assert paths
+def test_kept_rows_are_those_of_their_runs():
+    paths = merged_paths(RESULTS)
+    assert len(paths) > 10
     for path in paths:
-        row = json.loads(path.read_text())
-        run = Run(*(row[key] for key in ("problem", "method", "seed", "changes", "quick")))
-        assert path.name == f"{run.name}.json"
+        for key, row in read_lines(path).items():
+            run = Run(*(row[key] for key in ("problem", "method", "seed", "changes", "quick")))
+            assert (run.name, path.stem) == (key.name, row["problem"])
 
 
 def test_a_recipe_is_sixteen_hexadecimal_digits_and_stays_the_same(forget):

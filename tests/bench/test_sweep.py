@@ -1,6 +1,5 @@
 """A sweep makes what is missing, and goes on after whatever stopped it."""
 
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from costscape.bench import METHODS, PROBLEMS, Processes, Rows, Run, Swept, sweep
+from costscape.bench.execution import blank
+from costscape.bench.row_store import read_store
+from costscape.bench.store_files import key_of, merged_paths, read_lines
 from costscape.task import Refusal
 
 NOISE = {"fit_seconds", "decide_seconds", "peak_memory", "made"}
@@ -22,15 +24,25 @@ def swept(folder, runs=RUNS, engine=None):
 
 
 def stamps(folder):
-    return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+    """When each row was made, by run, merged or pending."""
+    return {key_of(row).name: row["made"] for _, row, _ in read_store(folder)}
 
 
 def facts(folder):
-    """The rows by file name, without what differs between two runs."""
-    rows = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    """The rows by run, without what differs between two runs."""
     return {
-        name: {key: value for key, value in row.items() if key not in NOISE}
-        for name, row in rows.items()
+        key_of(row).name: {key: value for key, value in row.items() if key not in NOISE}
+        for _, row, _ in read_store(folder)
+    }
+
+
+def failures(folder):
+    """The merged rows of failures, by run."""
+    return {
+        key.name: row
+        for path in merged_paths(folder)
+        for key, row in read_lines(path).items()
+        if key.failed
     }
 
 
@@ -57,9 +69,11 @@ def method_named_constant(monkeypatch):
     return patch
 
 
-def test_a_sweep_makes_one_file_for_each_run(tmp_path):
+def test_a_sweep_makes_a_row_for_each_run_in_one_file_a_problem(tmp_path):
     assert swept(tmp_path) == Swept(kept=0, made=4)
-    assert set(stamps(tmp_path)) == {f"{run.name}.json" for run in RUNS}
+    assert set(stamps(tmp_path)) == {run.name for run in RUNS}
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {".lock", "synthetic-convex.jsonl", "synthetic-convex.costs.npz"}
     for run in RUNS:
         row = Rows(tmp_path).read(run)
         assert (row["problem"], row["method"], row["seed"]) == (run.problem, run.method, run.seed)
@@ -130,26 +144,26 @@ def test_a_failed_run_does_not_stop_the_others_and_is_tried_again(tmp_path, meth
     method_named_constant()
     assert swept(tmp_path) == Swept(kept=2, made=2)
     assert Rows(tmp_path).read(RUNS[0])["error"] is None
-    assert not list(tmp_path.glob("*.failed.json"))
+    assert failures(tmp_path) == {}
 
 
 def test_a_failure_of_another_recipe_leaves_the_good_row(tmp_path, method_named_constant):
     swept(tmp_path, RUNS[:1])
-    path = Rows(tmp_path).path(RUNS[0])
-    row = json.loads(path.read_text())
-    path.write_text(json.dumps(row | {"recipe": "of other code"}))
+    store = Rows(tmp_path)
+    row = store.read(RUNS[0])
+    store.write(RUNS[0], row | {"recipe": "of other code"})
 
     def fail(method):
         raise ZeroDivisionError("the roof fell in")
 
     method_named_constant(fail)
     assert swept(tmp_path, RUNS[:1]) == Swept(made=1, failed=(RUNS[0].name,))
-    assert json.loads(path.read_text())["regret"] == row["regret"]
-    assert "the roof" in json.loads(Rows(tmp_path).failure_path(RUNS[0]).read_text())["error"]
+    assert store.read(RUNS[0])["regret"] == row["regret"]
+    assert "the roof" in failures(tmp_path)[RUNS[0].name]["error"]
     method_named_constant()
     assert swept(tmp_path, RUNS[:1]) == Swept(made=1)
-    assert json.loads(path.read_text())["recipe"] == row["recipe"]
-    assert not list(tmp_path.glob("*.failed.json"))
+    assert store.read(RUNS[0])["recipe"] == row["recipe"]
+    assert failures(tmp_path) == {}
 
 
 def test_a_device_or_a_store_that_is_not_there_is_refused_before_the_first_run(
@@ -196,12 +210,12 @@ def test_a_sweep_in_words():
     assert str(Swept(1, 2, ("a",))) == "2 rows made, 1 were there, 1 failed"
 
 
-def test_a_broken_file_is_made_again(tmp_path):
-    swept(tmp_path, RUNS[:1])
-    path = Rows(tmp_path).path(RUNS[0])
+def test_a_broken_pending_file_is_made_again(tmp_path):
+    path = Rows(tmp_path).write(RUNS[0], blank(RUNS[0]))
     path.write_text(path.read_text()[:100])
     assert swept(tmp_path, RUNS[:1]) == Swept(made=1)
-    json.loads(path.read_text())
+    assert not path.exists()
+    assert Rows(tmp_path).read(RUNS[0])["regret"] > 0
 
 
 # ---- stopped and killed, in processes of their own

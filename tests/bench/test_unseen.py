@@ -19,7 +19,7 @@ OTHERWISE = {
 @pytest.fixture
 def decided(monkeypatch):
     """decided(run, change): the decisions on test x, and the row, with the test y changed."""
-    module = import_module("costscape.bench.execute")
+    module = import_module("costscape.bench.execution")
     real, seen = module.evaluate, []
 
     def watched(method, x, y, **rest):

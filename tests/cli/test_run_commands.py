@@ -1,7 +1,6 @@
 """costscape run | table | report | paper, from the outside."""
 
 import csv
-import importlib.util
 import io
 import json
 import os
@@ -11,11 +10,12 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from costscape import distributed
-from costscape.bench import METHODS, PROBLEMS, Here, Processes, Ray, Run, Swept, paper_runs
+from costscape.bench import METHODS, PROBLEMS, Here, Processes, Ray, Rows, Run, Swept, paper_runs
+from costscape.bench.execution import blank
+from costscape.bench.row_store import read_store
+from costscape.bench.store_files import key_of
 from costscape.cli import app, run_commands, sweeping
 
-ALONE = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}
 COLUMNS = [
     *("problem", "method", "seeds", "regret_mean", "regret_sd", "gap_mean", "cost_mean"),
     *("fit_seconds", "decide_seconds", "refused"),
@@ -27,7 +27,7 @@ def costscape_(*words):
 
 
 def rows(folder):
-    return {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    return {key_of(row).name: row for _, row, _ in read_store(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +48,11 @@ def store(tmp_path_factory):
 
 def test_run_makes_a_row_for_every_problem_method_and_seed(store):
     assert set(rows(store)) == {
-        "synthetic-convex--df2--0.quick.json",
-        "synthetic-convex--df2--1.quick.json",
-        "synthetic-convex--constant--0.quick.json",
-        "synthetic-convex--constant--1.quick.json",
-        "vaccine--two-stage-gmm3-drawsNone--0.quick.json",
+        "synthetic-convex--df2--0.quick",
+        "synthetic-convex--df2--1.quick",
+        "synthetic-convex--constant--0.quick",
+        "synthetic-convex--constant--1.quick",
+        "vaccine--two-stage-gmm3-drawsNone--0.quick",
     }
     for row in rows(store).values():
         assert row["quick"] is True
@@ -66,6 +66,15 @@ def test_run_again_makes_nothing(store):
     assert (done.exit_code, done.stdout) == (0, "")
     assert "0 rows made, 4 were there" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in store.iterdir()} == before
+
+
+def test_merge_moves_pending_rows_into_the_file_of_their_problem(tmp_path):
+    run = Run("wind", "df2")
+    Rows(tmp_path).write(run, blank(run) | {"regret": 2.5, "recipe": "ab"})
+    done = costscape_("merge", tmp_path)
+    assert (done.exit_code, done.stdout) == (0, "1 rows merged\n")
+    assert json.loads((tmp_path / "wind.jsonl").read_text())["regret"] == 2.5
+    assert costscape_("merge", tmp_path).stdout == "0 rows merged\n"
 
 
 def test_options_reach_the_runs_and_the_engine(monkeypatch):
@@ -155,7 +164,7 @@ def test_what_is_wrong_is_told_in_a_sentence(what, tmp_path, monkeypatch):
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("\n") == 1
-    assert list(tmp_path.rglob("*.json")) == []
+    assert list(tmp_path.rglob("*.json*")) == []
 
 
 @pytest.mark.parametrize(
@@ -221,10 +230,9 @@ def test_failed_runs_are_named_and_the_exit_status_is_1(constant_fails, tmp_path
     *_, sentence = done.stderr.splitlines()
     assert sentence == (
         f"2 of 4 runs failed: synthetic-convex--constant--0.quick, "
-        f"synthetic-convex--constant--1.quick; the errors are in {tmp_path}/*.failed.json, and "
-        f"the same command tries these runs again."
+        f"synthetic-convex--constant--1.quick; `costscape report {tmp_path}` shows the errors, "
+        f"and the same command tries these runs again."
     )
-    assert len(list(tmp_path.glob("*.failed.json"))) == 2
     assert "failed (2 of 2)" in costscape_("table", tmp_path).stdout
     constant_fails(False)
     again = costscape_(*FAIL, "--method", "cme", "--seeds", 2, "--store", tmp_path)
@@ -235,14 +243,14 @@ def test_failed_runs_are_named_and_the_exit_status_is_1(constant_fails, tmp_path
 def test_many_failed_runs_are_counted(constant_fails, tmp_path):
     done = costscape_(*FAIL, "--seeds", 7, "--store", tmp_path)
     assert "7 of 7 runs failed: " in done.stderr
-    assert "--4.quick and 2 more; the errors are in" in done.stderr
+    assert "--4.quick and 2 more; `costscape report" in done.stderr
 
 
 def test_a_recipe_with_failed_runs_writes_its_page_and_exits_with_1(
     constant_fails, monkeypatch, tmp_path
 ):
     runs = [Run("synthetic-convex", m, 0, {}, True) for m in ("constant", "cme")]
-    monkeypatch.setattr(paper, "synthetic", lambda quick: runs)
+    monkeypatch.setattr(paper_runs, "synthetic", lambda quick: runs)
     done = costscape_("paper", "synthetic", "--quick", "--workers", 1, "--store", tmp_path)
     assert done.exit_code == 1
     assert "1 of 2 runs failed: synthetic-convex--constant--0.quick;" in done.stderr
@@ -269,7 +277,7 @@ def test_a_table_as_csv_is_the_means_of_the_rows(store):
     assert len(by) == 3
     for name in ("df2", "constant"):
         line = by["synthetic-convex", name]
-        one, two = (rows(store)[f"synthetic-convex--{name}--{seed}.quick.json"] for seed in (0, 1))
+        one, two = (rows(store)[f"synthetic-convex--{name}--{seed}.quick"] for seed in (0, 1))
         assert line["seeds"] == "2"
         for key in ("regret", "gap", "cost"):
             assert float(line[f"{key}_mean"]) == pytest.approx((one[key] + two[key]) / 2)
@@ -312,7 +320,7 @@ def test_a_recipe_of_the_paper_runs_from_end_to_end(monkeypatch, tmp_path):
         if (run.problem, run.method) in {("inventory", "df2"), ("vaccine", "wsaa-knn")}
         or (run.problem, run.method) == ("inventory", "constant")
     ]
-    monkeypatch.setattr(paper, "table", lambda quick: some if quick else 1 / 0)
+    monkeypatch.setattr(paper_runs, "table", lambda quick: some if quick else 1 / 0)
     done = costscape_("paper", "table", "--quick", "--workers", 1, "--store", tmp_path)
     assert done.exit_code == 0, done.output
     assert "6 rows made" in done.stderr
@@ -328,29 +336,28 @@ def test_a_recipe_of_the_paper_runs_from_end_to_end(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", ["synthetic", "ablations"])
 def test_the_other_recipes_run_their_lists(monkeypatch, tmp_path, name):
-    own = getattr(paper, name)(quick=True)
+    own = getattr(paper_runs, name)(quick=True)
     cheap = [run for run in own if run.method in ("constant", "no-attention")][:1]
-    monkeypatch.setattr(paper, name, lambda quick: cheap if quick else 1 / 0)
+    monkeypatch.setattr(paper_runs, name, lambda quick: cheap if quick else 1 / 0)
     done = costscape_("paper", name, "--quick", "--workers", 1, "--store", tmp_path)
     assert done.exit_code == 0, done.output
-    assert set(rows(tmp_path)) == {f"{run.name}.json" for run in cheap}
+    assert set(rows(tmp_path)) == {run.name for run in cheap}
     assert (tmp_path / "page.html").exists()
 
 
 def test_landscapes_of_both_synthetic_problems_are_drawn_on_the_page(store, tmp_path):
     done = costscape_("paper", "landscape", "--quick", "--device", "cpu", "--store", store)
     assert done.exit_code == 0, done.output
-    paths = sorted((store / "landscapes").glob("*.json"))
-    assert done.stdout.split() == [str(path) for path in paths]
-    assert [json.loads(path.read_text())["problem"] for path in paths] == [
+    path = store / "landscapes.jsonl"
+    assert set(done.stdout.split()) == {str(path)}
+    assert [json.loads(line)["problem"] for line in path.read_text().splitlines()] == [
         "synthetic-convex",
         "synthetic-nonconvex",
     ]
     page = tmp_path / "page.html"
     costscape_("report", store, "-o", page)
     drawn = page.read_text().count("<svg")
-    for path in paths:
-        path.unlink()
+    path.unlink()
     costscape_("report", store, "-o", page)
     assert page.read_text().count("<svg") < drawn
 
@@ -379,34 +386,3 @@ def test_an_error_of_the_program_itself_has_no_traceback(tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("There is no problem named 'moon'.")
     assert done.stderr.count("\n") == 1
-
-
-def test_two_processes_of_torchrun_write_each_row_once_with_the_same_numbers(tmp_path):
-    assert importlib.util.find_spec("torch.distributed.run")
-    words = ["synthetic-convex", "--method", "constant", "--method", "df2", "--quick"]
-    words += ["--epochs", "2", "--device", "cpu"]
-    env = {key: value for key, value in os.environ.items() if key not in ALONE}
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [sys.executable, *launch, "-m", "costscape", "run", *words, "--store", tmp_path / "two"],
-        env={**env, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stderr.count("2 rows made, 0 were there") == 1
-    assert distributed.size() == 1
-    alone = costscape_("run", *words, "--workers", 1, "--store", tmp_path / "one")
-    assert alone.exit_code == 0
-    one, two = rows(tmp_path / "one"), rows(tmp_path / "two")
-    assert one.keys() == two.keys()
-    assert len(one) == 2
-    for name, row in one.items():
-        assert two[name]["error"] is None
-        for key in ("regret", "cost", "gap"):
-            assert two[name][key] == pytest.approx(row[key], rel=1e-2), (name, key)
-        for key in ("recipe", "epochs", "rows", "source", "changes"):
-            assert two[name][key] == row[key]
-    assert len(list((tmp_path / "two").glob("*.npz"))) == 2
-    assert len(list((tmp_path / "two").iterdir())) == 4

@@ -1,5 +1,7 @@
 """costscape zoo: rows and a table of ratios."""
 
+import json
+
 from typer.testing import CliRunner
 
 from costscape.cli import app
@@ -15,11 +17,8 @@ def test_quick_rows_are_made_once_and_the_table_is_printed(tmp_path):
     first = zoo(*words)
     assert first.exit_code == 0, first.output
     assert "2 rows made" in first.output
-    made = sorted(path.name for path in tmp_path.glob("*.json"))
-    assert made == [
-        "zoo-diabetes--df2-quick--0.quick.json",
-        "zoo-diabetes--wsaa-knn+crossfit--0.quick.json",
-    ]
+    lines = (tmp_path / "zoo-diabetes.jsonl").read_text().splitlines()
+    assert [json.loads(line)["method"] for line in lines] == ["df2-quick", "wsaa-knn+crossfit"]
     again = zoo(*words)
     assert "0 rows made, 2 were there" in again.output
 

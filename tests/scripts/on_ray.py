@@ -12,7 +12,7 @@ from ray.cluster_utils import Cluster
 from typer.testing import CliRunner
 
 from costscape.bench import Ray, Run
-from costscape.bench.execute import Outcome, blank
+from costscape.bench.execution import Outcome, blank
 from costscape.cli import app
 
 FOLDER = Path(sys.argv[1])

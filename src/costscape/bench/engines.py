@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from costscape.bench.execute import Outcome, blank
+from costscape.bench.execution import Outcome, blank
 from costscape.bench.runs import Run
 
 Work = Callable[[Run], Outcome]
@@ -24,7 +24,7 @@ class Engine(ABC):
 
 @dataclass(frozen=True)
 class Here(Engine):
-    """One after the other in this process: for one worker, for debuggers, and under torchrun."""
+    """One after the other in this process: for one worker, and for debuggers."""
 
     def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
         for run in runs:

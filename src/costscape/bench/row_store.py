@@ -1,26 +1,40 @@
-"""The store: a folder with one small JSON file and one file of costs for each run.
+"""The store of rows: a folder to which several processes may write, and which a kill cannot hurt.
 
-    wind--df2--0.json           the row: problem, method, seed, means over the test rows
-    wind--df2--0.npz            costs, regrets and gaps of each test row, float32, compressed
-    wind--df2--0.quick.json     the row of a quick run
-    wind--df2--1.failed.json    the row of a run that failed: it holds the error
-
-A file is written to a temporary file and renamed, so it is never half-written.
+A finished run is written to files of its own (``pending``). ``merge`` moves them into the file of
+their problem. ``store_files`` has the names and the format of the files.
 """
 
-import io
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costscape.bench.runs import Run
+from costscape.bench.store_files import (
+    PENDING,
+    Arrays,
+    Key,
+    Row,
+    costs_path,
+    key_of,
+    locked,
+    merged_paths,
+    pending_path,
+    read_costs,
+    read_lines,
+    read_object,
+    replace_file,
+    write_costs,
+    write_lines,
+)
+
+if TYPE_CHECKING:
+    from costscape.bench.runs import Run
 
 LEFT = 60.0  # seconds after which a temporary file is no longer being written
 
@@ -29,66 +43,118 @@ LEFT = 60.0  # seconds after which a temporary file is no longer being written
 class Rows:
     """Reads and writes the rows of a store.
 
-    A failure is kept beside the row and never replaces it. A run that succeeds replaces the row
-    and removes the failure.
+    A run that succeeds replaces its row and removes its failure. A failure is kept beside the row
+    and never replaces it. A quick run is another run than the full one.
+
+    - ``folder``: the store; it is made by the first write.
     """
 
     folder: Path
 
-    def path(self, run: Run) -> Path:
-        return self.folder / f"{run.name}.json"
-
-    def failure_path(self, run: Run) -> Path:
-        return self.folder / f"{run.name}.failed.json"
-
-    def costs_path(self, run: Run) -> Path:
-        return self.folder / f"{run.name}.npz"
-
-    def finished(self, run: Run, recipe: str) -> bool:
+    def finished(self, run: "Run", recipe: str) -> bool:
         """Whether there is a row with this recipe that did not fail."""
         row = self.read(run)
         return row is not None and row.get("recipe") == recipe and not row.get("error")
 
-    def read(self, run: Run) -> dict[str, Any] | None:
-        """The row, else the failure, else None; a file that holds no row counts as missing."""
-        row = _object(self.path(run))
-        if row is not None and not row.get("error"):
-            return row
-        return _object(self.failure_path(run)) or row
+    def read(self, run: "Run") -> Row | None:
+        """The row, else the failure, else None; a pending file that holds no row is ignored."""
+        keys = Key(run.name, False), Key(run.name, True)
+        # pending files first: one that is merged meanwhile is then found in the merged file
+        pending = {key: read_object(pending_path(self.folder, key)) for key in keys}
+        merged = read_lines(self.folder / f"{run.problem}.jsonl")
+        found = fold({key: merged[key] for key in keys if key in merged}, pending)
+        return next((dict(found[key]) for key in keys if key in found), None)
 
-    def costs(self, run: Run) -> dict[str, np.ndarray]:
-        """The arrays of the row, one number for each test row; empty where none were kept."""
-        try:
-            with np.load(self.costs_path(run), allow_pickle=False) as kept:
-                return {name: kept[name] for name in kept.files if name != "recipe"}
-        except FileNotFoundError:
-            return {}
+    def costs(self, run: "Run") -> Arrays:
+        """The arrays of the run's row, one number for each test row; empty without any."""
+        own = pending_path(self.folder, Key(run.name, False)).with_suffix(".npz")
+        row = self.read(run) or {}
+        for arrays in (
+            read_costs(own).get("", {}),
+            read_costs(costs_path(self.folder, run.problem)).get(run.name, {}),
+        ):
+            if _belong(arrays, row):
+                return _without_recipe(arrays)
+        return {}
 
     def write(
-        self, run: Run, row: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
+        self, run: "Run", row: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> Path:
-        """Write the row, and before it the arrays, each with one number for each test row.
+        """Write the row of a finished run, and before it the arrays, as pending files.
 
         The arrays hold the recipe of the row, so a reader can tell whether they belong to it.
         """
-        lines = [f" {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in row.items()]
-        text = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if row["error"]:
-            _replace(self.failure_path(run), text)
-            if (_object(self.path(run)) or {}).get("error"):  # as earlier versions kept failures
-                self.path(run).unlink()
-            return self.failure_path(run)
-        if arrays:
-            packed = io.BytesIO()
-            small: dict[str, Any] = {k: values.astype(np.float32) for k, values in arrays.items()}
-            np.savez_compressed(packed, recipe=np.array(row["recipe"]), **small)
-            _replace(self.costs_path(run), packed.getvalue())
-        _replace(self.path(run), text)
-        if not arrays:
-            self.costs_path(run).unlink(missing_ok=True)
-        self.failure_path(run).unlink(missing_ok=True)
-        return self.path(run)
+        key = Key(run.name, bool(row["error"]))
+        path = pending_path(self.folder, key)
+        text = json.dumps(row, allow_nan=False).encode() + b"\n"
+        with locked(self.folder):
+            if not key.failed:
+                costs = path.with_suffix(".npz")
+                if arrays:
+                    small = {name: values.astype(np.float32) for name, values in arrays.items()}
+                    write_costs(costs, {"": {"recipe": np.array(row["recipe"]), **small}})
+                replace_file(path, text)
+                if not arrays:
+                    costs.unlink(missing_ok=True)
+                pending_path(self.folder, Key(run.name, True)).unlink(missing_ok=True)
+            else:
+                replace_file(path, text)
+        return path
+
+    def merge(self) -> int:
+        """Move pending rows into the files of their problems; how many rows there were.
+
+        A pending file is removed after the files that hold its content are on disk, so a merge
+        that is killed loses nothing, and the next one completes it.
+        """
+        if not (self.folder / PENDING).is_dir():
+            return 0
+        with locked(self.folder):
+            pending = self.read_pending()
+            for problem in sorted({row["problem"] for row in pending.values()}):
+                here = {key: row for key, row in pending.items() if row["problem"] == problem}
+                self._merge_problem(problem, here)
+            for orphan in (self.folder / PENDING).glob("*.npz"):  # of a killed merge or writer
+                if not orphan.with_suffix(".json").exists():
+                    orphan.unlink()
+            with suppress(OSError):  # files that hold no row stay there
+                (self.folder / PENDING).rmdir()
+        return len(pending)
+
+    def _merge_problem(self, problem: str, pending: dict[Key, Row]) -> None:
+        costs = read_costs(costs_path(self.folder, problem))
+        for key in (key for key in pending if not key.failed):
+            costs.pop(key.name, None)
+            own = read_costs(pending_path(self.folder, key).with_suffix(".npz"))
+            if "" in own:
+                costs[key.name] = own[""]
+        if costs:
+            write_costs(costs_path(self.folder, problem), costs)
+        else:
+            costs_path(self.folder, problem).unlink(missing_ok=True)
+        path = self.folder / f"{problem}.jsonl"
+        write_lines(path, fold(read_lines(path), pending).values())
+        for key in pending:
+            done = pending_path(self.folder, key)
+            done.unlink()
+            if not key.failed:
+                done.with_suffix(".npz").unlink(missing_ok=True)
+
+    def read_pending(self, strict: bool = False) -> dict[Key, Row]:
+        """The pending rows; a file without the row of its name is ignored, or an error."""
+        found: dict[Key, Row] = {}
+        for path in sorted((self.folder / PENDING).glob("*.json")):
+            row = read_object(path)
+            with suppress(KeyError, TypeError, AttributeError):
+                if row is not None and pending_path(self.folder, key_of(row)) == path:
+                    found[key_of(row)] = row
+                    continue
+            if strict and path.exists():
+                raise ValueError(
+                    f"{path} should hold the row of the run in its name as JSON, but does not. "
+                    f"Delete the file and run again."
+                )
+        return found
 
     def check_writable(self) -> None:
         """Raise an OSError in words if the store cannot be written to."""
@@ -105,22 +171,48 @@ class Rows:
 
     def sweep_up(self) -> None:
         """Remove the temporary files of killed writers."""
-        for part in self.folder.glob("*.part"):
+        for part in self.folder.rglob("*.part"):
             with suppress(FileNotFoundError):
                 if time.time() - part.stat().st_mtime > LEFT:
                     part.unlink()
 
 
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
+def read_store(folder: Path) -> Iterator[tuple[Path, Row, Arrays]]:
+    """Each run of a store: the file of its row, the row, and its arrays by test row.
+
+    Of a run with a row and a later failure only the row is read. Arrays of another recipe than
+    the row's are left out.
+    """
+    store = Rows(folder)
+    # pending files first: one that is merged meanwhile is then found in the merged file
+    pending = store.read_pending(strict=True)
+    own = {key: read_costs(pending_path(folder, key).with_suffix(".npz")) for key in pending}
+    merged = {path: read_lines(path) for path in merged_paths(folder)}
+    files = {key: path for path, rows in merged.items() for key in rows}
+    files |= {key: pending_path(folder, key) for key in pending}
+    found = fold({key: row for rows in merged.values() for key, row in rows.items()}, pending)
+    costs = {path: read_costs(costs_path(folder, path.stem)) for path in merged}
+    for key, row in found.items():
+        if not (key.failed and Key(key.name, False) in found):
+            kept = costs.get(folder / f"{row['problem']}.jsonl", {}).get(key.name, {})
+            arrays = own.get(key, {}).get("", kept)
+            yield files[key], row, _without_recipe(arrays) if _belong(arrays, row) else {}
 
 
-def _object(path: Path) -> dict[str, Any] | None:
-    """The JSON object of a file; None where there is none."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+def fold(merged: Mapping[Key, Row], pending: Mapping[Key, Row | None]) -> dict[Key, Row]:
+    """The rows after a merge: a success replaces the row and removes the failure of its run."""
+    found = dict(merged)
+    for (name, failed), row in sorted(pending.items()):  # a success before a later failure
+        if row is not None:
+            found[Key(name, failed)] = row
+            if not failed:
+                found.pop(Key(name, True), None)
+    return found
+
+
+def _belong(arrays: Arrays, row: Row) -> bool:
+    return "recipe" in arrays and str(arrays["recipe"]) == row.get("recipe")
+
+
+def _without_recipe(arrays: Arrays) -> Arrays:
+    return {name: values for name, values in arrays.items() if name != "recipe"}

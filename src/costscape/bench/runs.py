@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
@@ -13,16 +12,14 @@ from costscape.bench.catalog import method_of
 from costscape.bench.fingerprint import facts_of
 from costscape.bench.problem_names import problem_named
 from costscape.bench.quick import brief, small
+from costscape.bench.run_names import run_name
 from costscape.data import Splits
 from costscape.methods import Method
 from costscape.methods.saving import to_json
 from costscape.problems.problem import Problem
 from costscape.task import Refusal
-from costscape.training.loop import Training
+from costscape.training import Training
 
-NO_FILE_NAME = r"[^\w.+-]+"  # characters that are replaced in the name of a file
-READABLE = re.compile(r"-?\d+(\.\d+)?(e[+-]\d+)?|True|False|None")
-LONGEST = 80  # characters of changes in the name of a file, where a hash follows
 NOWHERE = {"device", "checkpoint", "progress", "compile", "record"}  # of Training: how, not what
 
 
@@ -46,27 +43,8 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of the row's file, without ending.
-
-        Changes other than plain numbers, True, False and None are followed by a hash, since
-        different ones may look alike: "1/2" and "1_2", or 1 and "1".
-        """
-        return f"{self.problem}--{self.method}{self._label()}--{self.seed}{'.quick' * self.quick}"
-
-    def _label(self) -> str:
-        changes = dict(sorted(self.changes.items()))
-        label = "".join(f"-{key}{value}" for key, value in changes.items())
-        if all(_readable(key, value) for key, value in changes.items()):
-            return label
-        text = json.dumps(changes, default=repr)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-        return f"{re.sub(NO_FILE_NAME, '_', label)[:LONGEST]}={digest}"
-
-
-def _readable(key: str, value: Any) -> bool:
-    """Whether key and value can be read off their text, one after the other."""
-    plain = value is None or isinstance(value, int | float)
-    return plain and bool(re.fullmatch("[a-z_]+", key) and READABLE.fullmatch(str(value)))
+        """The name of the run in a store."""
+        return run_name(self.problem, self.method, self.seed, self.changes, self.quick)
 
 
 @dataclass(frozen=True)
@@ -99,7 +77,7 @@ def _made(run: Run) -> Prepared:
     if run.quick:
         method = brief(method, problem.data.train)
     method = _changed(method, changes, run.method)
-    settings = {**_settings(method), **_unsaid(method, problem)}
+    settings = {**_settings(method), **_resolved_defaults(method, problem)}
     return Prepared(problem, method, _recipe(run, settings))
 
 
@@ -160,8 +138,8 @@ def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
         raise ValueError(f"{name} cannot take {changes}: {reason}") from error
 
 
-def _unsaid(method: Method, problem: Problem) -> dict[str, Any]:
-    found = method.unsaid(problem.data.train)
+def _resolved_defaults(method: Method, problem: Problem) -> dict[str, Any]:
+    found = method.resolved_defaults(problem.data.train)
     training = method.trains()
     if training is not None and training.epochs is None:
         found = {**found, "epochs": training.for_rows(len(problem.data.train)).epochs}

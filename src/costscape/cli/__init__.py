@@ -76,6 +76,7 @@ def list_() -> None:
 
 
 app.command()(run_commands.run)
+app.command()(run_commands.merge)
 app.command()(zoo)
 app.command()(run_commands.table)
 app.command("report")(run_commands.page)

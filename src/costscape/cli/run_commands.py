@@ -59,6 +59,14 @@ def run(
 
 
 @told
+def merge(store: Annotated[Path, typer.Argument(help="The folder of rows.")]) -> None:
+    """Move the rows of stopped runs into the files of their problems; `run` does it at its end."""
+    from costscape.bench import Rows
+
+    print(f"{Rows(store).merge()} rows merged")
+
+
+@told
 def table(
     store: Annotated[Path, typer.Argument(help="The folder of rows.")],
     format: Annotated[

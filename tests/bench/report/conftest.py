@@ -20,7 +20,7 @@ NEUTRAL = {
     "block": None,
     "test_rows": None,
     "chosen": {},
-    "costs_file": None,
+    "by_test_row": {},
 }
 
 

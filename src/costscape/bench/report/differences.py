@@ -10,12 +10,8 @@ Student's over seeds alone, which leaves out the chance in the test rows:
 """
 
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -91,25 +87,6 @@ def _half_over_rows(pairs: Sequence[tuple[Row, Row]], measure: str) -> float | N
 
 
 def by_test_row(row: Row, measure: str) -> np.ndarray | None:
-    """The measure of every test row; None where it was not kept, or for another recipe."""
-    path = row.get("costs_file")
-    if path is None:
-        return None
-    kept = _load(Path(path), Path(path).stat().st_mtime_ns)
-    values = kept.get(ARRAYS[measure])
-    return values if str(kept.get("recipe")) == row.get("recipe") else None
-
-
-@lru_cache(maxsize=64)  # an opponent's file is read for every other method
-def _load(path: Path, stamp: int) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as kept:
-            return {
-                name: kept[name].astype(np.float64) if name != "recipe" else kept[name]
-                for name in kept.files
-            }
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} should hold the costs of each test row, but it cannot be read ({error}). "
-            f"Delete the file, and its row to run again."
-        ) from error
+    """The measure of every test row; None where it was not kept."""
+    values = row.get("by_test_row", {}).get(ARRAYS[measure])
+    return None if values is None else values.astype(np.float64)

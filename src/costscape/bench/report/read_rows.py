@@ -1,15 +1,11 @@
-"""A store is a folder of runs, one JSON object a file; beside it lie landscapes.
+"""The rows and landscapes of a store, with every field that tables and figures use."""
 
-store/wind--df2--0.json          one run: problem, method, changes, seed, mean cost
-store/wind--df2--0.npz           costs, regrets and gaps of its test rows
-store/wind--df2--1.failed.json   a run that failed
-store/landscapes/*.json          surfaces of g(x, .) for one x
-"""
-
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from costscape.bench.row_store import read_store
+from costscape.bench.store_files import LANDSCAPES, read_lines
 
 Row = Mapping[str, Any]
 
@@ -29,6 +25,7 @@ REQUIRED: dict[str, tuple[type, ...]] = {
 }
 OPTIONAL: dict[str, Any] = {
     "curve": [],
+    "epochs": None,
     "chosen_epoch": None,
     "versions": {},
     "source": None,
@@ -40,15 +37,14 @@ OPTIONAL: dict[str, Any] = {
     "test_rows": None,
     "chosen": {},
 }
-FAILED = ".failed.json"
 SURFACES = ("initial", "learned", "true")
 
 
 def read_rows(folder: Path | str) -> list[dict[str, Any]]:
-    """The runs of a store, in order of file name; sub-folders are not read.
+    """Read the runs of a store, merged and pending, in order of problem, method and seed.
 
-    A failure is left out where the run has a row. ``costs_file`` is the path of the file with the
-    costs of each test row, None where there is none.
+    A failure is left out where the run has a row. ``by_test_row`` has the arrays ``costs``,
+    ``regrets`` and ``gaps`` of each test row, and is empty where there are none.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -56,42 +52,31 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
             f"A report needs a folder of runs, but {folder} is no folder. Name the store that "
             f"`costscape run` wrote to."
         )
-    rows: list[dict[str, Any]] = []
-    origin: dict[str, Path] = {}
-    for path in sorted(folder.glob("*.json")):
-        if path.name.endswith(FAILED) and _succeeded(path):
-            continue
-        row = _run(path)
-        run = json.dumps([row[key] for key in ("problem", "method", "changes", "seed", "quick")])
-        if run in origin:
-            raise ValueError(
-                f"A store needs one file a run, but {origin[run]} and {path} hold the same: "
-                f"{row['method']} on {row['problem']}, seed {row['seed']}. Delete one of the two."
-            )
-        origin[run] = path
-        rows.append(row)
+    rows = [
+        {**OPTIONAL, **_valid(row, path), "by_test_row": arrays}
+        for path, row, arrays in read_store(folder)
+    ]
     if not rows:
         raise ValueError(
-            f"A report needs at least one run, but {folder} holds no .json file. Run a method "
-            f"into it with `costscape run` first."
+            f"A report needs at least one run, but {folder} holds none. Run a method into it with "
+            f"`costscape run` first."
         )
     return rows
 
 
 def read_landscapes(folder: Path | str) -> list[dict[str, Any]]:
-    """The landscapes of a store, from its sub-folder ``landscapes``; none where it has none."""
-    found = []
-    for path in sorted((Path(folder) / "landscapes").glob("*.json")):
-        one = _object(path, "a landscape")
+    """Read the landscapes of a store; none where it has no file of them."""
+    path = Path(folder) / LANDSCAPES
+    found = list(read_lines(path).values())
+    for one in found:
         wanted = ("problem", "x", "a1", "a2", "surfaces", "method", "seed")
         missing = [key for key in wanted if key not in one]
         missing += [key for key in SURFACES if key not in one.get("surfaces", {})]
         if missing:
             raise ValueError(
-                f"A landscape needs {', '.join(missing)}, but {path} lacks it. Delete the file "
-                f"and make the landscape again."
+                f"A landscape needs {', '.join(missing)}, but that of {one['problem']} in {path} "
+                f"lacks it. Delete the line and make the landscape again."
             )
-        found.append(one)
     return found
 
 
@@ -104,43 +89,13 @@ def label(method: str, changes: Mapping[str, Any]) -> str:
     return " ".join([method, *(f"{key}={value}" for key, value in sorted(changes.items()))])
 
 
-def _succeeded(failure: Path) -> bool:
-    """Whether the run of a failure has a row that did not fail."""
-    path = failure.with_name(f"{failure.name.removesuffix(FAILED)}.json")
-    return path.exists() and not _object(path, "a run").get("error")
-
-
-def _run(path: Path) -> dict[str, Any]:
-    row = _object(path, "a run")
-    missing = [key for key in REQUIRED if key not in row]
-    if missing:
-        raise ValueError(
-            f"A run needs the key{'s' * (len(missing) > 1)} {', '.join(missing)}, but {path} "
-            f"lacks {'them' if len(missing) > 1 else 'it'}. Delete the file and run again, or "
-            f"move it out of the store if it is no run."
-        )
+def _valid(row: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The row, if it has all required fields."""
     for key, kinds in REQUIRED.items():
-        if not isinstance(row[key], kinds) or isinstance(row[key], bool):
+        if key not in row or not isinstance(row[key], kinds) or isinstance(row[key], bool):
             names = " or ".join("null" if k is type(None) else k.__name__ for k in kinds)
             raise ValueError(
-                f"A run needs {key} to be {names}, but in {path} it is {row[key]!r}. Delete the "
-                f"file and run again."
+                f"A run needs {key} to be {names}, but in {path}, {row['method']} with seed "
+                f"{row['seed']}, it is {row.get(key, 'missing')!r}. Delete the row and run again."
             )
-    costs = path.with_suffix(".npz")
-    return {**OPTIONAL, **row, "costs_file": costs if costs.is_file() else None}
-
-
-def _object(path: Path, what: str) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path} should hold {what} as JSON, but it cannot be read ({error}). Delete the file "
-            f"and run again."
-        ) from error
-    if not isinstance(found, dict):
-        raise ValueError(
-            f"{path} should hold {what} as a JSON object, but holds a {type(found).__name__}. "
-            f"Delete the file and run again, or move it out of the store."
-        )
-    return found
+    return row

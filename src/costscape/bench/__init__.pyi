@@ -1,0 +1,19 @@
+# The public names of costscape.bench, which lazy_names imports when they are first used.
+from costscape.bench import report as report
+from costscape.bench.catalog import FAMILIES as FAMILIES
+from costscape.bench.catalog import METHODS as METHODS
+from costscape.bench.catalog import method_of as method_of
+from costscape.bench.cost_landscape import landscape as landscape
+from costscape.bench.cost_landscape import write_landscape as write_landscape
+from costscape.bench.engines import Engine as Engine
+from costscape.bench.engines import Here as Here
+from costscape.bench.engines import Processes as Processes
+from costscape.bench.engines import Ray as Ray
+from costscape.bench.execution import Outcome as Outcome
+from costscape.bench.execution import execute as execute
+from costscape.bench.problem_names import PROBLEMS as PROBLEMS
+from costscape.bench.row_store import Rows as Rows
+from costscape.bench.runs import Run as Run
+from costscape.bench.runs import prepare as prepare
+from costscape.bench.sweeps import Swept as Swept
+from costscape.bench.sweeps import sweep as sweep
