@@ -19,14 +19,6 @@ def test_what_was_saved_comes_back(tmp_path):
     assert torch.equal(back["best"]["w"], torch.tensor([1.5]))
 
 
-def test_without_a_path_nothing_is_kept(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    none = keeper(None)
-    none.save(epoch=3)
-    assert none.load() is None
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_without_a_file_there_is_nothing_to_load(tmp_path):
     assert keeper(tmp_path / "c").load() is None
 

@@ -9,8 +9,7 @@ from torch import nn
 import costscape as cs
 from costscape.data import Dataset
 from costscape.training import Fit, Training, fit_all
-from costscape.training.cuda.graph import stepper
-from costscape.training.loop import _in_step
+from costscape.training.loop import _captured, _in_step
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 SEEDS = (0, 7, 3)
@@ -116,7 +115,7 @@ def test_a_checkpoint_of_other_rows_is_refused(tmp_path):
 
 
 def test_steps_are_captured_on_a_gpu_only():
-    assert stepper(fits(), told()) is None
+    assert _captured(fits(), told()) is None
 
 
 def test_no_networks_need_no_fit():

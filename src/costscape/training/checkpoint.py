@@ -15,7 +15,7 @@ class Checkpoint:
     """The file of a running fit; it accepts only the state of the same fit.
 
     Arguments:
-        path: of the file; None saves and loads nothing.
+        path: of the file.
         recipe: describes the fit. A hash of it, of the data and of the shapes of the model marks
             the file.
         data: the rows of the fit.
@@ -24,14 +24,12 @@ class Checkpoint:
 
     def __init__(
         self,
-        path: Path | str | None,
+        path: Path | str,
         recipe: str,
         data: Dataset,
         model: nn.Module,
     ) -> None:
-        self.path = None if path is None else Path(path)
-        if self.path is None:
-            return
+        self.path = Path(path)
         shapes = [(name, tuple(value.shape)) for name, value in model.state_dict().items()]
         digest = hashlib.sha256(repr((recipe, shapes)).encode())
         for part in (data.x, data.y):
@@ -40,8 +38,6 @@ class Checkpoint:
 
     def save(self, **state: Any) -> None:
         """Write the state to a temporary file and rename it, so that it is never half-written."""
-        if self.path is None:
-            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         part = self.path.with_name(self.path.name + ".part")
         torch.save({"mark": self.mark, **state}, part)
@@ -49,7 +45,7 @@ class Checkpoint:
 
     def load(self) -> dict[str, Any] | None:
         """The state in the file, or None without one; ValueError for the file of another fit."""
-        if self.path is None or not self.path.exists():
+        if not self.path.exists():
             return None
         try:
             saved: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)

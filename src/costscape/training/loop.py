@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from costscape.data import Dataset
 from costscape.training.checkpoint import Checkpoint, torch_generator
-from costscape.training.cuda.graph import Captured, stepper
+from costscape.training.cuda.graph import Captured
 from costscape.training.fit_state import Fit, FitState, History
 from costscape.training.progress import progress
 from costscape.training.settings import Training
@@ -43,12 +43,21 @@ def fit_all(fits: Sequence[Fit], data: Dataset, training: Training) -> list[Hist
             f"another name to each Fit."
         )
     if len(fits) == 1:
-        return _in_step(fits, data, training, stepper(fits, training))
-    captured, same_rows = stepper(fits, training), len({fit.count(data) for fit in fits}) == 1
+        return _in_step(fits, data, training, _captured(fits, training))
+    captured, same_rows = _captured(fits, training), len({fit.count(data) for fit in fits}) == 1
     if captured and same_rows:
         group = _with_file(training, f"{names[0]}-and-{len(fits) - 1}-more")
         return _in_step(fits, data, group, captured)
     return [fit_all([fit], data, _with_file(training, fit.name))[0] for fit in fits]
+
+
+def _captured(fits: Sequence[Fit], training: Training) -> Captured | None:
+    """Return a function that captures and replays the steps of the fits, or None.
+
+    Steps are not captured on a CPU, with ``record=False``, or with ``compile=True``.
+    """
+    on_gpu = all(next(fit.model.parameters()).is_cuda for fit in fits)
+    return Captured() if on_gpu and training.record and not training.compile else None
 
 
 def one_by_one(
@@ -76,7 +85,7 @@ def _in_step(
         progress(_title(fits), epochs, training.progress) as show,
     ):
         torch.manual_seed(fits[0].seed)  # dropout and input noise draw from here, in the fork
-        if saved := file.load():
+        if file and (saved := file.load()):
             for state, own in zip(states, saved["fits"], strict=True):
                 state.load(own)
             torch_generator(device).set_state(saved["rng"])
@@ -94,7 +103,7 @@ def _in_step(
                 state.draw_order()
             for state, loss in zip(going, total.tolist(), strict=True):
                 state.end_epoch(epoch, loss / count)
-            if file.path is not None:
+            if file:
                 kept = [state.state() for state in states]
                 file.save(fits=kept, rng=torch_generator(device).get_state(), epoch=epoch)
             show(epoch + 1, _note(going))
@@ -104,7 +113,9 @@ def _in_step(
     return histories
 
 
-def _checkpoint(fits: Sequence[Fit], data: Dataset, training: Training) -> Checkpoint:
+def _checkpoint(fits: Sequence[Fit], data: Dataset, training: Training) -> Checkpoint | None:
+    if training.checkpoint is None:
+        return None
     settings = replace(
         training, checkpoint=None, device=None, compile=False, record=True, progress=False
     )

@@ -66,12 +66,8 @@ class PointRounds(ForecastMethod):
         name = type(self).__name__
         path = self.training.checkpoint
         own = replace(self.training, checkpoint=None, device=None, compile=False, progress=False)
-        keeper = Checkpoint(
-            None if path is None else f"{path}.rounds",
-            repr((name, self.seed, own)) + self._recipe(model, train, val, "rounds"),
-            train,
-            model,
-        )
+        recipe = repr((name, self.seed, own)) + self._recipe(model, train, val, "rounds")
+        file = None if path is None else Checkpoint(f"{path}.rounds", recipe, train, model)
         score = self._score(task, val)
         history, best = History(), copy_of(model)
 
@@ -85,7 +81,7 @@ class PointRounds(ForecastMethod):
                 best.update(copy_of(model))
 
         with progress(f"{name} rounds", self.rounds, self.training.progress) as show:
-            if saved := keeper.load():
+            if file and (saved := file.load()):
                 model.load_state_dict(saved["model"])
                 for key, part in parts.items():
                     part.load_state_dict(saved["parts"][key])
@@ -94,12 +90,11 @@ class PointRounds(ForecastMethod):
                 look(None)
             for t in range(len(history.losses), self.rounds):
                 look(turn(t))
-                keeper.save(
-                    model=model.state_dict(),
-                    parts={key: part.state_dict() for key, part in parts.items()},
-                    history=vars(history),
-                    best=best,
-                )
+                if file:
+                    states = {key: part.state_dict() for key, part in parts.items()}
+                    file.save(
+                        model=model.state_dict(), parts=states, history=vars(history), best=best
+                    )
                 show(t + 1, f"validation cost {history.scores[-1]:.5g}")
         model.load_state_dict(best)
         model.eval()

@@ -17,21 +17,10 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
 from costscape.training.cuda.capture_probe import recorded, side_stream, watched
-from costscape.training.fit_state import Fit
-from costscape.training.settings import Training
 
 WATCHED = 3  # steps before the first capture: libraries set themselves up in the first
 
 Result = TypeVar("Result")
-
-
-def stepper(fits: Sequence[Fit], training: Training) -> "Captured | None":
-    """A function ``advance(states, rows, shares)`` that captures and replays the steps of fits.
-
-    None where steps are not captured: on a CPU, with ``record=False``, or with ``compile=True``.
-    """
-    on_gpu = all(next(fit.model.parameters()).is_cuda for fit in fits)
-    return Captured() if on_gpu and training.record and not training.compile else None
 
 
 @runtime_checkable
