@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test quick check format bench bench-gpu clean
+.PHONY: demo test quick check format docs docs-serve bench bench-gpu clean
 
 demo: $(STAMP)  ## bid for a wind farm on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
 
-test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples
+test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples, the site
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 quick: $(STAMP)  ## the tests that take seconds
@@ -19,6 +19,12 @@ check: $(STAMP)  ## format, lint, types, import layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(STAMP)  ## the site, into out/site; tutorials run if they or the library have changed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: docs  ## the site at http://localhost:8000
+	$(BIN)/python -m http.server --directory out/site --bind localhost 8000
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -31,10 +31,7 @@ HEADLINES = (
     "training step, against own actions for each pair in eager torch",
     "wind epoch, against DFL with 100 draws through cvxpylayers",
     "decide 1,000, separable cost, against 500 steps of projected Adam",
-    "decide, convex cost, against a cvxpy loop",
-    "vaccine training step, one week",
     "import DF2, Box and evaluate, beyond torch",
-    "wind epoch at the paper's size, one GPU",
     "vaccine training step, wave of eight weeks, one GPU",
 )
 NOT_YET = "Not measured yet: `python benchmarks/run.py --{}` on such a machine, then `--write`.\n"

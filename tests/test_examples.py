@@ -79,10 +79,15 @@ def test_trades_draws_three_pictures_and_says_what_they_show(run, tmp_path):
 
 
 def test_which_method_advises_one_that_beats_the_constant(run):
-    _, _, _, *table, _, advice, orders = run("which_method").splitlines()
+    printed = run("which_method")
+    _, _, _, *table, _, advice, orders = printed.splitlines()
     costs = {re.split(r"  +", line)[0]: numbers(line)[0] for line in table}
     assert len(costs) == 7
     advised = advice.removeprefix("Use ").split(": ")[0]
     assert costs[advised] < 0.85 * costs["constant"]
     assert list(costs.values()) == sorted(costs.values())
+    readme = (EXAMPLES.parent / "README.md").read_text()
+    for name, cost in costs.items():
+        (line,) = re.findall(rf"^{name}  +\d.*$", readme, re.M)
+        assert numbers(line)[0] == pytest.approx(cost, rel=0.03), "the README shows this output"
     assert len(numbers(orders)) == 7

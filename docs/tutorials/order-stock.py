@@ -1,0 +1,125 @@
+# %% [markdown]
+# # Order stock
+#
+# A shop orders one product for each day of a week. The order is placed a week ahead. At that
+# time the shop knows the sales of the last 14 days. A missing piece costs 20, a spare piece
+# costs 5, and large errors cost a little more. How many pieces should the shop order?
+#
+# The data comes with the package: five years of real sales of one product in one store.
+
+# %%
+from pathlib import Path
+
+import torch
+
+import costscape as cs
+
+found = cs.problems.sales(item=1)
+train, val, test = found.splits.train, found.splits.val, found.splits.test
+X, Y = train.x.flatten(1), train.y
+X_val, Y_val = val.x.flatten(1), val.y
+X_test, Y_test = test.x.flatten(1), test.y
+print(found.source)
+print("X", tuple(X.shape), "Y", tuple(Y.shape), "test rows", len(X_test))
+
+# %% [markdown]
+# Each row of `X` holds the sales of 14 days. Each row of `Y` holds the sales of the seven days to
+# order for. Sales are divided by their mean, so 1.0 is an average day. The rows are in time order,
+# and the test rows are the last fifth.
+#
+# ## The cost
+#
+# The cost is a sum over days. `SeparableTask` takes the summands, one for each day. The feasible
+# set is a box: between 0 and 3 average days' sales.
+
+
+# %%
+def terms(y, a):
+    return 20 * (y - a).relu() + 5 * (a - y).relu() + (y - a) ** 2
+
+
+task = cs.SeparableTask(terms, cs.Box(0.0, 3.0, dim=7), convex=True)
+
+# %% [markdown]
+# ## Fit and decide
+#
+# `DF2.quick` trains one network: a first try in seconds. `cs.DF2(task)` trains several networks
+# for each of four folds and blends them, which takes minutes and usually decides a little
+# better.
+
+# %%
+model = cs.DF2.quick(task).fit(X, Y, val=(X_val, Y_val))
+orders = model.decide(X_test)
+print("orders of the first test row:", [round(a, 2) for a in orders[0].tolist()])
+print("what was sold:               ", [round(y, 2) for y in Y_test[0].tolist()])
+
+# %% [markdown]
+# ## The learned cost of one order
+#
+# The model does not return a forecast but the expected cost of every action. The picture shows the
+# expected cost of the order for the first day. The minimum is to the right of the average outcome,
+# since a missing piece costs four times as much as a spare one.
+
+# %%
+from costscape.bench.report import cost_curve
+
+amounts = torch.linspace(0, 3, 301)
+actions = orders[:1].expand(1, len(amounts), 7).clone()
+actions[0, :, 0] = amounts
+scenarios = model.scenarios(X_test[:1])
+cost_curve(
+    Path("cost_of_one_order.png"),
+    actions=amounts.tolist(),
+    costs=model.surface(X_test[:1]).terms(actions)[0, :, 0].tolist(),
+    decision=float(orders[0, 0]),
+    outcome=float(Y_test[0, 0]),
+    outcomes=scenarios.values[0, :, 0].tolist(),
+    weights=scenarios.weights[0].tolist(),
+    labels=("order for the first day (average days' sales)", "expected cost"),
+    title="The learned cost of every order",
+)
+
+# %% [markdown]
+# ## Compare with simple rules
+#
+# *Regret* is the cost above the best order in hindsight. The constant rule orders the same amount
+# every day. Nearest neighbours order for the most similar past windows.
+
+# %%
+rules = {
+    "constant": cs.Constant(task),
+    "nearest neighbours": cs.NearestNeighbours(task),
+}
+for name, rule in rules.items():
+    rule.fit(X, Y, val=(X_val, Y_val))
+    print(f"{name:20}", cs.evaluate(rule, X_test, Y_test, block=28))
+print(f"{'DF2.quick':20}", cs.evaluate(model, X_test, Y_test, block=28))
+
+# %% [markdown]
+# `block=28` tells `evaluate` that 28 neighbouring rows share days, so that the standard error is
+# honest.
+#
+# ## Four weeks of orders
+
+# %%
+from costscape.problems import orders_plot
+
+orders_plot(
+    orders[::7].flatten()[:28],
+    Y_test[::7].flatten()[:28],
+    unit="average days' sales",
+    title="Orders for four weeks",
+    path="four_weeks_of_orders.png",
+)
+
+# %% [markdown]
+# ## Save the model
+
+# %%
+model.save("orders.model")
+again = cs.load("orders.model", task)
+print("same decisions:", torch.equal(again.decide(X_test), orders))
+
+# %% [markdown]
+# Next: [bid wind energy](bid-wind.md), [use your own cost](your-own-cost.md), or find out [which
+# method suits your data](../how-to/methods.md).
