@@ -3,12 +3,10 @@
 The paper's size: 47 regions, S = 100 points, J = 100 actions, batch 32, one week; and a wave of
 eight. Made-up people and trips; times and memory do not depend on them.
 
-    table   f(y_s, a_j) for all s and j, and its gradient in y and a
-    plain   the same by torch's own gradients, as rival
-    step    a DF2 training step: table, its gradient in w and y, and the labels' costs. The encoder
-            is left out (a softmax of free numbers stands for it). Own actions for each pair
-            simulate 32 times as many courses: timed on --own pairs and scaled to 32, as they are
-            proportional to it
+A DF2 training step: f(y_s, a_j) for all s and j, its gradient in w and y, and the labels' costs.
+The encoder is left out (a softmax of free numbers stands for it). Own actions for each pair
+simulate 32 times as many courses: timed on --own pairs and scaled to 32, as they are proportional
+to it.
 
 Each is a process of its own, the least of --times runs: seconds of its work, which with one thread
 are what one idle core would take and two at least not more, and the peak, of the process less what
@@ -46,48 +44,6 @@ def made_up(weeks, device):
 def trips(*batch, rng):
     od = torch.rand(*batch, 7, REGIONS, REGIONS, device=rng.device, generator=rng)
     return trip_shares(od + 20 * REGIONS * torch.eye(REGIONS, device=rng.device))
-
-
-def table(task, args, rng, own):
-    y = trips(args.points, rng=rng).requires_grad_()
-    a = task.feasible.sample(args.actions, rng).unsqueeze(1).requires_grad_()
-    return lambda: task.cost(y, a).square().mean().backward()
-
-
-def plain(task, args, rng, own):
-    f = task.f
-    y = trips(args.points, rng=rng).requires_grad_()
-    a = task.feasible.sample(args.actions, rng).requires_grad_()
-    return lambda: plainly(f, y, a * f.unit / 7).square().mean().backward()
-
-
-def plainly(f, m, doses):
-    """Costs (S, J): a step is S products of (5 J, K) by (K, K)."""
-    N, h = f.population, 1 / f.steps
-    flow = m * N.unsqueeze(-1) / N - torch.diag_embed(m.sum(-1))
-    x = f.start.unsqueeze(1).expand(len(m), -1, len(doses), -1)
-    infected = 0
-
-    def slope(x, day):
-        S, E, I = x[:, 0], x[:, 1], x[:, 2]
-        new = f.beta * S * I / x.sum(1)
-        fall, heal = f.sigma * E, f.gamma * I
-        local = [-new, new - fall, fall - heal, heal, torch.zeros_like(S)]
-        if day < 7:
-            u = (doses / N / (S + E).clamp(min=1e-6)).clamp(max=1)
-            local[0], local[1], local[4] = local[0] - u * S, local[1] - u * E, u * (S + E)
-        travel = torch.matmul(x.flatten(1, 2), flow[:, day % 7]).view_as(x)
-        return travel + torch.stack(local, 1), new
-
-    for day in range(f.days):
-        for _ in range(f.steps):
-            k1, new1 = slope(x, day)
-            k2, new2 = slope(torch.add(x, k1, alpha=h / 2), day)
-            k3, new3 = slope(torch.add(x, k2, alpha=h / 2), day)
-            k4, new4 = slope(torch.add(x, k3, alpha=h), day)
-            x = torch.add(torch.add(x, k1 + k4, alpha=h / 6), k2 + k3, alpha=h / 3)
-            infected = infected + h / 6 * (new1 + 2 * new2 + 2 * new3 + new4)
-    return (infected * N).sum(-1)
 
 
 def step(task, args, rng, own):
@@ -149,20 +105,13 @@ def in_fresh_process(line, args):
 
 def results(args=None):
     args = args or options([])
-    week, wave, own, table_of, plain_of = (
+    week, wave, own = (
         in_fresh_process(line, args)
-        for line in (
-            (step, 1, False),
-            (step, 8, False),
-            (step, 1, True),
-            (table, 1, False),
-            (plain, 1, False),
-        )
+        for line in ((step, 1, False), (step, 8, False), (step, 1, True))
     )
     whole = BATCH / args.own
     words = "{0.wall:.2f} s on the clock".format
     scaled = f"{whole * own.work:.0f} s, from {args.own} of {BATCH} pairs"
-    rival = f"{plain_of.work:.2f} s and {plain_of.peak:.2g} GiB"
     return [
         at_most("vaccine training step, one week", week.work, 2, "s", words(week)),
         at_most("vaccine training step, one week: memory", week.peak, 4, "GiB"),
@@ -172,11 +121,6 @@ def results(args=None):
             "vaccine step, against own actions for each pair",
             whole * own.work / week.work,
             note=scaled,
-        ),
-        reported(
-            "vaccine table and gradient, against torch's own gradients",
-            plain_of.work / table_of.work,
-            note=rival,
         ),
     ]
 

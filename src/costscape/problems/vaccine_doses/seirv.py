@@ -1,4 +1,4 @@
-"""An epidemic in K regions between which people travel: SEIRV, as fixed-step RK4.
+"""Simulate an epidemic in K regions between which people travel: SEIRV, as fixed-step RK4.
 
 Susceptible, exposed, infectious, recovered, vaccinated; per region k, n = S + E + I + R + V:
 
@@ -11,30 +11,30 @@ Susceptible, exposed, infectious, recovered, vaccinated; per region k, n = S + E
     travel(X)[k] = sum_i m[i, k] X[i] - sum_j m[k, j] X[k],    u = min(doses / (S + E), 1 / day)
 
 (the paper's Appendix, COVID-19 Vaccine Distribution; Li et al., Science 2020). m[i, j] is the
-share of a day's trips from i that end in j, i != j. u keeps S and E from running out: the doses
-of a day are at most the people who can still take one. The paper has u = doses / (S + E), which
-makes people negative where doses are many.
+share of a day's trips from i that end in j, i != j. The paper has u = doses / (S + E), which makes
+people negative where doses are many; the minimum gives at most the doses that S + E can take.
 
 Compartments are shares of each region's people at the start, so that small epidemics keep their
 digits; travel from i to k then carries N[i] / N[k].
 """
 
+from functools import partial
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
-
-from costscape.problems.vaccine_doses.seirv_run import Run
-from costscape.problems.vaccine_doses.seirv_steps import Plan
+from torch.utils.checkpoint import checkpoint
 
 WEEK = 7
-KEPT = 2**30  # bytes of states kept for gradients, above which some are computed again
+SMALLEST = 1e-6  # of S + E, against quotients of rounding errors
+GROUP = {"cpu": 500, "cuda": 20_000}  # simulations at once: fits a cache, fills a GPU
 
 
 def trip_shares(od: Float[Tensor, "*batch K K"]) -> Float[Tensor, "*batch K K"]:
-    """m[i, j] = od[i, j] / sum_j od[i, j], with a zero diagonal.
+    """Return m[i, j] = od[i, j] / sum_j od[i, j] with a zero diagonal.
 
-    Trips of a region to itself count in the sum. Negative counts, such as a network may think of,
-    are taken as 0, and a region without trips stays at home.
+    - ``od``: trips from region i to region j, at least 0. Trips within a region count in the sum,
+      negative counts are taken as 0, and nobody leaves a region without trips.
     """
     trips = od.clamp(min=0)
     total = trips.sum(-1, keepdim=True)
@@ -43,9 +43,9 @@ def trip_shares(od: Float[Tensor, "*batch K K"]) -> Float[Tensor, "*batch K K"]:
 
 
 def as_shares(y: Float[Tensor, "*batch K K"]) -> Float[Tensor, "*batch K K"]:
-    """y as shares of trips, whatever a network thought of.
+    """Return any numbers, such as a network's output, as valid shares of trips.
 
-    Negative shares and the diagonal become 0; a row of sum above 1 is divided by its sum.
+    Negative numbers and the diagonal become 0; a row with a sum above 1 is divided by its sum.
     """
     share = y.clamp(min=0)
     share = share - torch.diag_embed(share.diagonal(dim1=-2, dim2=-1))
@@ -65,81 +65,96 @@ def simulate(
     dose_days: int = WEEK,
     steps: int = 2,
 ) -> tuple[Float[Tensor, "*batch K"], Float[Tensor, "*batch 5 K"]]:
-    """The infected (people, by region of infection) within ``days``, and the shares at the end.
+    """Return the people infected in each region within ``days``, and the shares at the end.
 
-    ``start`` holds S, E, I, R, V as shares of ``population``; ``doses`` are people a day, given
-    during the first ``dose_days`` days; day t travels by m[t mod T]. ``steps`` of RK4 a day: two
-    are within 1e-5 of the exact solution for rates below 0.5 a day, and within 5e-3 in regions
-    whose people run out, where the slope has a kink; one makes compartments negative there.
-    Batch axes broadcast, and m is never copied along those it lacks: with m (S, T, K, K) and
-    doses (J, 1, K) a step is S products of (5 J + 1, K) by (K, K). Slopes of the first order are
-    exact; for them the state of each step is kept, or of fewer where all are above 1 GiB.
+    - ``start``: S, E, I, R, V as shares of ``population``.
+    - ``m``: shares of trips; day t has the travel of m[t mod T].
+    - ``doses``: people a day, during the first ``dose_days`` days.
+    - ``beta``, ``sigma``, ``gamma``: rates a day of transmission, onset and recovery.
+    - ``steps``: RK4 steps a day. Two are within 1e-5 of the exact solution for rates below 0.5 a
+      day, and within 5e-3 in regions whose people run out, where the slope has a kink; one makes
+      compartments negative there.
+
+    Batch axes broadcast, and m is never copied along the axes it lacks. Gradients are torch's own;
+    each week of a group of simulations is computed again in the backward pass, which bounds the
+    memory to that of one week of one group and a state for each week.
     """
-    return _simulate(
-        start, start, m, doses, beta, population, sigma, gamma, days, dose_days, steps
-    )
+    K = len(population)
+    batch = torch.broadcast_shapes(m.shape[:-3], doses.shape[:-1])
+    m = m.reshape((1,) * (len(batch) + 3 - m.ndim) + m.shape)
+    # P travel patterns first, then the F simulations that share each of them
+    order = sorted(range(len(batch)), key=lambda axis: m.shape[axis] == 1)
+    by_day = m.permute(*order, -3, -2, -1).reshape(-1, *m.shape[-3:])
+    given = (doses / population).expand(*batch, K).permute(*order, -1)
+    sizes = given.shape[:-1]
+    given = given.reshape(len(by_day), sizes.numel() // max(1, len(by_day)), K)
+    # d(shares)/dt = shares @ flow: arrivals less departures
+    flow = by_day * population.unsqueeze(-1) / population - torch.diag_embed(by_day.sum(-1))
+
+    x = torch.cat([start, torch.zeros_like(start[:1])]).unsqueeze(1)
+    run = partial(_run, x, beta, sigma, gamma, days, dose_days, steps)
+    most = GROUP.get(given.device.type, GROUP["cpu"])
+    rows = max(1, most // max(1, given.shape[1]))
+    groups = zip(flow.split(rows), given.split(rows), strict=True)
+    end = torch.cat([torch.cat([run(f, d) for d in g.split(most, 1)], 2) for f, g in groups])
+
+    end = end.movedim(1, -2).reshape(*sizes, 6, K)
+    end = end.permute(*(order.index(axis) for axis in range(len(batch))), -2, -1)
+    return end[..., 5, :] * population, end[..., :5, :]
 
 
-def new_infections(
-    start: Float[Tensor, "5 K"],
-    m: Float[Tensor, "*#batch T K K"],
-    doses: Float[Tensor, "*#batch K"],
-    *,
-    beta: Float[Tensor, "K"],
-    population: Float[Tensor, "K"],
-    sigma: float = 1 / 5,
-    gamma: float = 1 / 10,
-    days: int = WEEK,
-    dose_days: int = WEEK,
-    steps: int = 2,
-) -> Float[Tensor, "*batch K"]:
-    """The first of ``simulate``, without following the recovered and vaccinated: faster."""
-    return _simulate(
-        start, start[:3], m, doses, beta, population, sigma, gamma, days, dose_days, steps
-    )[0]
-
-
-def _simulate(
-    start: Tensor,
-    followed: Tensor,
-    m: Tensor,
-    doses: Tensor,
+def _run(
+    x: Tensor,
     beta: Tensor,
-    population: Tensor,
     sigma: float,
     gamma: float,
     days: int,
     dose_days: int,
     steps: int,
-) -> tuple[Tensor, Tensor]:
-    batch = torch.broadcast_shapes(m.shape[:-3], doses.shape[:-1])
-    by_day = _columns(m, len(batch), 3)
-    free = [i for i in range(len(batch)) if by_day.shape[i] == 1]
-    order = [i for i in range(len(batch)) if by_day.shape[i] != 1] + free
-    kept = len(batch) - len(free)
-    # (P, T, K, K) and (P, F, K): P simulations of different m, F of the same
-    by_day = by_day.permute(*order, -3, -2, -1).flatten(0, -4) if batch else by_day[None]
-    given = (doses / population).expand(*batch, -1).permute(*order, -1)
-    sizes = given.shape[:-1]
-    given = given.reshape(sizes[:kept].numel(), sizes[kept:].numel(), len(population))
+    flow: Float[Tensor, "P T K K"],
+    doses: Float[Tensor, "P F K"],
+) -> Float[Tensor, "P 6 F K"]:
+    """Return S, E, I, R, V and the infected so far after ``days``, from x (6, 1, K)."""
+    flows = flow.unbind(1)
 
-    flow = _generator(by_day.movedim(1, 0).contiguous(), population)
-    tensors = (flow, given, followed, start.sum(0), beta)
-    sloped = torch.is_grad_enabled() and any(v.requires_grad for v in tensors)
-    plan = Plan(sigma, gamma, days, dose_days, steps, KEPT if sloped else 0)
-    infected, end = Run.apply(*tensors, plan)  # type: ignore[no-untyped-call]
-    back = [order.index(i) for i in range(len(batch))]
-    infected = (infected * population).reshape(*sizes, len(population)).permute(*back, -1)
-    end = end.movedim(1, -2).reshape(*sizes, *followed.shape).permute(*back, -2, -1)
-    return infected, end
+    def advance(x: Tensor, first: int) -> Tensor:
+        for day in range(first, min(first + WEEK, days)):
+            given = doses if day < dose_days else None
+            slope = partial(_slope, flows[day % len(flows)], given, beta, sigma, gamma)
+            for _ in range(steps):
+                x = _rk4_step(slope, x, 1 / steps)
+        return x
+
+    x = x.expand(len(doses), -1, doses.shape[1], -1)
+    for first in range(0, days, WEEK):
+        x = checkpoint(advance, x, first, use_reentrant=False, preserve_rng_state=False)
+    return x
 
 
-def _columns(v: Tensor, ndim: int, inner: int) -> Tensor:
-    """Leading axes of length one, up to ``ndim`` batch axes."""
-    return v.reshape((1,) * (ndim + inner - v.ndim) + v.shape)
+def _rk4_step(slope: "partial[Tensor]", x: Tensor, h: float) -> Tensor:
+    k1 = slope(x)
+    k2 = slope(x + h / 2 * k1)
+    k3 = slope(x + h / 2 * k2)
+    k4 = slope(x + h * k3)
+    return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
-def _generator(m: Tensor, population: Tensor) -> Tensor:
-    """G with d(shares)/dt = shares @ G: what arrives, less what leaves."""
-    arrive = m * population.unsqueeze(-1) / population
-    return arrive - torch.diag_embed(m.sum(-1))
+def _slope(
+    flow: Float[Tensor, "P K K"],
+    doses: Float[Tensor, "P F K"] | None,
+    beta: Tensor,
+    sigma: float,
+    gamma: float,
+    x: Float[Tensor, "P 6 F K"],
+) -> Float[Tensor, "P 6 F K"]:
+    """Return dx/dt by the equations above; the sixth row counts infections where they happen."""
+    people = x[:, :5]
+    S, E, I = x[:, 0], x[:, 1], x[:, 2]
+    new, onset, recovery = beta * S * I / people.sum(1), sigma * E, gamma * I
+    dS, dE, dV = -new, new - onset, torch.zeros_like(new)
+    if doses is not None:
+        u = (doses / (S + E).clamp(min=SMALLEST)).clamp(max=1)
+        dS, dE, dV = dS - u * S, dE - u * E, u * (S + E)
+    local = torch.stack([dS, dE, onset - recovery, recovery, dV], 1)
+    moved = torch.baddbmm(local.flatten(1, 2), people.flatten(1, 2), flow).view_as(people)
+    return torch.cat([moved, new.unsqueeze(1)], 1)
