@@ -13,8 +13,11 @@ import io
 import os
 import re
 import sys
+import textwrap
 import time
 from pathlib import Path
+
+WIDTH = 85  # letters of a line of output that fit beside the menus of the site
 
 
 def cells(source):
@@ -39,7 +42,7 @@ def run(source, folder, name):
         with contextlib.redirect_stdout(printed):
             exec(compile(body, f"{name}.py", "exec"), names)
         if printed.getvalue().strip():
-            page.append(f"```text\n{printed.getvalue().rstrip()}\n```")
+            page.append(f"```text\n{_wrapped(printed.getvalue())}\n```")
         pictures = sorted(path.stem for path in folder.glob("*.png"))
         page += [f"![{p.replace('_', ' ')}]({name}/{p}.png)" for p in pictures if p not in seen]
         seen.update(pictures)
@@ -49,6 +52,15 @@ def run(source, folder, name):
         f"seconds of CPU time when this page was built."
     )
     return "\n\n".join(page) + "\n"
+
+
+def _wrapped(text):
+    """Printed lines; those that are long sentences, not rows of a table, are wrapped."""
+    lines = text.rstrip().splitlines()
+    return "\n".join(
+        line if len(line) < WIDTH or "  " in line.strip() else textwrap.fill(line, WIDTH)
+        for line in lines
+    )
 
 
 def main():

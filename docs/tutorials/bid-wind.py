@@ -64,7 +64,7 @@ for name, rule in rules.items():
 
 # %% [markdown]
 # Half a day ahead the last 24 hours say little about the wind, so all methods are close together.
-# That is a property of this problem: with a weather forecast in `x` the differences grow.
+# That is a property of this problem: a weather forecast in `x` would say more.
 #
 # ## A day of bids
 
