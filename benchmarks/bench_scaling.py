@@ -10,25 +10,17 @@ benchmarks/results/scaling.svg.
 python benchmarks/bench_scaling.py
 """
 
+import io
 import math
 import multiprocessing
 
 import torch
 from common import RESULTS, at_most, once, show
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 from costscape import DF2, Absolute, Anchored, Training
 from costscape.bench.memory import peak, watch
-from costscape.bench.report.svg import (
-    WIDTH,
-    Scale,
-    bottom_axis,
-    dot,
-    left_axis,
-    line,
-    path,
-    picture,
-    text,
-)
 from costscape.data import Dataset
 from costscape.methods.df2.targets import Objective
 from costscape.problems import inventory
@@ -39,13 +31,6 @@ PASSES = 3
 SMALL, LARGE = 128, 1024  # batches whose memory is compared
 FLAT = 1.25  # times as much memory that still counts as flat
 PLOT = RESULTS / "scaling.svg"
-STYLE = """<style>
-text { font: 11px sans-serif; fill: #59626b } path { fill: none; stroke-width: 1.8 }
-.grid { stroke: #dfe2e4; stroke-width: .8 } .one { stroke: #59626b; stroke-dasharray: 2 4 }
-.s0 { stroke: #0072b2 } .s1 { stroke: #d55e00 } .s2 { stroke: #009e73 } .s3 { stroke: #b0588a }
-circle.s0 { fill: #0072b2 } circle.s1 { fill: #d55e00 } circle.s2 { fill: #009e73 }
-circle.s3 { fill: #b0588a } rect { fill: #fcfcfa }
-</style>"""
 
 
 def epoch(rows, points, actions, dimensions):
@@ -104,25 +89,23 @@ def memory():
 
 def drawn(curves):
     """Seconds over those of the start against size over the start's, both in powers of 2."""
-    top = max(t / pairs[0][1] for pairs in curves.values() for _, t in pairs)
-    span = 2 ** (DOUBLINGS - 1)
-    across = Scale(1, span, 46, WIDTH - 20, log=True)
-    up = Scale(0.8, max(top, span) * 1.1, 250, 34, log=True)
-    parts = [STYLE, f'<rect width="{WIDTH}" height="295"/>']
-    parts += bottom_axis(across, 34, 250, "size, times its start")
-    parts += left_axis(up, 46, WIDTH - 20, "seconds of an epoch, times those at the start")
-    parts.append(line(across(1), up(1), across(span), up(span), "one"))
-    for i, (name, pairs) in enumerate(curves.items()):
-        size, seconds = pairs[0]
-        points = [(across(s / size), up(t / seconds)) for s, t in pairs]
-        words = f"{name}, from {size:,}: slope {slope(pairs):.2f}"
-        parts.append(path(points, f"s{i}", words))
-        parts += [dot(*point, 3, f"s{i}") for point in points]
-        parts.append(line(60, 47 + 16 * i, 78, 47 + 16 * i, f"s{i}"))
-        parts.append(text(84, 51 + 16 * i, words))
-    parts.append(line(60, 111, 78, 111, "one"))
-    parts.append(text(84, 115, "slope 1"))
-    return picture("Seconds of an epoch of DF2 as its sizes grow", 295, parts)
+    with rc_context({"svg.fonttype": "none"}):
+        figure = Figure(figsize=(5, 3.7), layout="constrained")
+        axes = figure.subplots()
+        for name, pairs in curves.items():
+            size, seconds = pairs[0]
+            words = f"{name}, from {size:,}: slope {slope(pairs):.2f}"
+            axes.loglog(
+                [s / size for s, _ in pairs], [t / seconds for _, t in pairs], "o-", label=words
+            )
+        span = 2 ** (DOUBLINGS - 1)
+        axes.loglog([1, span], [1, span], ":", color="gray", label="slope 1")
+        axes.set(xlabel="size, times its start", ylabel="seconds of an epoch, times the start's")
+        axes.set_title("Seconds of an epoch of DF2 as its sizes grow")
+        axes.legend(frameon=False)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
 
 
 def results():
@@ -130,7 +113,7 @@ def results():
     epoch(**START)  # the first of all pays for what torch loads late
     curves = {name: grown(name) for name in START}
     PLOT.parent.mkdir(exist_ok=True)
-    PLOT.write_text(drawn(curves) + "\n")
+    PLOT.write_text(drawn(curves))
     slopes = [
         at_most(
             f"fit time over {name}, {pairs[0][0]:,} to {pairs[-1][0]:,}",

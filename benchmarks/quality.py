@@ -25,6 +25,7 @@ from costscape.bench.report.summary import Cell
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
+OURS = ("df2", "blend")  # and names that go on after them with - or +
 SINGLE, CROSSFITTED = ("df2-quick", "df2-paper"), ("df2", "blend")
 TITLES = {SINGLE: "Single fits", CROSSFITTED: "Cross-fitted"}
 ITEM, ITEMS = "inventory-item", "inventory-items 1-10"
@@ -102,7 +103,7 @@ def of_table(rows, ours):
 def lines(rows, ours):
     """A line for each problem of the table, with cells of None where nothing was run."""
     found = {}
-    for cell in summarise(of_table(rows, ours)):
+    for cell in summarise(of_table(rows, ours), OURS):
         found.setdefault(cell.problem, {})[cell.label] = cell
     return [_line(problem, found.get(problem, {}), ours) for problem in PROBLEMS]
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import quality
-from quality import CROSSFITTED, ITEM, ITEMS, PROBLEMS, SINGLE, TITLES
+from quality import CROSSFITTED, ITEM, ITEMS, OURS, PROBLEMS, SINGLE, TITLES
 
 from costscape.bench import paper_runs
 from costscape.bench.report import markdown, summarise
@@ -69,7 +69,7 @@ def front(rows):
 
 
 def _cells(rows, ours):
-    return summarise(quality.of_table(rows, ours))
+    return summarise(quality.of_table(rows, ours), OURS)
 
 
 def _cell(cell, named, most):
@@ -88,7 +88,9 @@ def full(rows):
     for ours, title in TITLES.items():
         kept = [row for row in quality.of_table(rows, ours) if not row["problem"].startswith(ITEM)]
         kept += [row for row in quality.of_table(rows, ours) if row["problem"] == ITEMS]
-        tables = re.sub(r"^##", "###", markdown(kept), flags=re.MULTILINE) if kept else "Not run."
+        tables = (
+            re.sub(r"^##", "###", markdown(kept, OURS), flags=re.MULTILINE) if kept else "Not run."
+        )
         parts += [f"## {title}", tables.rstrip()]
     return "\n" + "\n\n".join([*parts, gaps(rows)]) + "\n"
 

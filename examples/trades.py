@@ -8,8 +8,16 @@ from pathlib import Path
 import torch
 
 import costscape as cs
-from costscape.bench.report import bids_plot, doses_plot, orders_plot, service_level
-from costscape.problems import epidemic_state, inventory, vaccine, wind_bidding
+from costscape.problems import (
+    bids_plot,
+    doses_plot,
+    epidemic_state,
+    inventory,
+    orders_plot,
+    service_level,
+    vaccine,
+    wind_bidding,
+)
 
 OUT = Path("out")
 OUT.mkdir(exist_ok=True)
@@ -22,7 +30,7 @@ x, y = farm.test.x[windy : windy + 1], farm.test.y[windy]
 seen = bidder.scenarios(x)
 bids = bidder.decide(x)[0]
 bids_plot(bids, seen.values[0], seen.weights[0], y, title="Bids", path=OUT / "bids.png")
-print(f"bids of {float(bids.mean()):.2f} on average, {float(y.mean()):.2f} came")
+print(f"bids of {float(bids.mean()):.2f} on average, {float(y.mean()):.2f} produced")
 
 # a planner: orders of one item, and how much of the demand they served
 shop = cs.problems.sales(item=8).splits

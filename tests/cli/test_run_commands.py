@@ -14,7 +14,7 @@ from costscape.bench import METHODS, PROBLEMS, Here, Processes, Ray, Rows, Run, 
 from costscape.bench.execution import blank
 from costscape.bench.row_store import read_store
 from costscape.bench.store_files import key_of
-from costscape.cli import app, run_commands, sweeping
+from costscape.cli import app, run_commands, run_options
 
 COLUMNS = [
     *("problem", "method", "seeds", "regret_mean", "regret_sd", "gap_mean", "cost_mean"),
@@ -79,16 +79,17 @@ def test_merge_moves_pending_rows_into_the_file_of_their_problem(tmp_path):
 
 def test_options_reach_the_runs_and_the_engine(monkeypatch):
     asked = []
-    monkeypatch.setattr(sweeping, "sweep_into", lambda *told: asked.append(told) or Swept())
-    words = ["run", "wind", "inventory", "--method", "df2", "--method", "cme", "--seeds", 2]
-    done = costscape_(*words, "--epochs", 3, "--set", "points=7", "--set", "name=text")
+    monkeypatch.setattr(run_options, "sweep_into", lambda *told: asked.append(told) or Swept())
+    words = ["run", "wind-farm", "synthetic-convex", "--method", "df2", "--method", "cme"]
+    words += ["--seeds", 2, "--epochs", 3, "--set", "points=7", "--set", "name=text"]
+    done = costscape_(*words)
     assert done.exit_code == 0, done.output
     ((folder, runs, _, device),) = asked
-    changes = {"points": 7, "name": "text", "epochs": 3}
+    changes = {"points": 7, "name": "text"}
     assert runs == [
-        Run(problem, method, seed, changes, False)
-        for problem in ("wind", "inventory")
-        for method in ("df2", "cme")
+        Run(problem, method, seed, changes | more, False)
+        for problem in ("wind-farm", "synthetic-convex")
+        for method, more in (("df2", {"epochs": 3}), ("cme", {}))  # cme trains nothing
         for seed in (0, 1)
     ]
     assert (str(folder), device) == ("out/runs", None)
@@ -113,10 +114,11 @@ def test_options_reach_the_runs_and_the_engine(monkeypatch):
 def test_the_engine_is_chosen_by_name(monkeypatch, command, words, engine):
     asked = []
     monkeypatch.setattr(os, "cpu_count", lambda: 5)
-    monkeypatch.setattr(sweeping, "sweep_into", lambda *told: asked.append(told[2]) or Swept())
+    monkeypatch.setattr(run_options, "sweep_into", lambda *told: asked.append(told[2]) or Swept())
     monkeypatch.setattr("costscape.bench.report.read_rows", lambda folder: [])
-    monkeypatch.setattr("costscape.bench.report.markdown", lambda rows: "")
-    monkeypatch.setattr(sweeping, "page_of", lambda *told: "page")
+    monkeypatch.setattr("costscape.bench.report.markdown", lambda rows, ours: "")
+    monkeypatch.setattr("costscape.bench.report.write_page", lambda *told: "page")
+    monkeypatch.setattr("costscape.bench.runs._trains", lambda *told: True)
     first = ["run", "wind", "--method", "df2"] if command == "run" else ["paper", "table"]
     assert costscape_(*first, *words).exit_code == 0
     assert asked == [engine]

@@ -14,6 +14,7 @@ from costscape.bench.execution import execute as execute
 from costscape.bench.problem_names import PROBLEMS as PROBLEMS
 from costscape.bench.row_store import Rows as Rows
 from costscape.bench.runs import Run as Run
+from costscape.bench.runs import grid as grid
 from costscape.bench.runs import prepare as prepare
 from costscape.bench.sweeps import Swept as Swept
 from costscape.bench.sweeps import sweep as sweep

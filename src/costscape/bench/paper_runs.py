@@ -5,8 +5,11 @@ on wind. ``quick`` makes each small enough for minutes on two cores.
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from costscape.bench.cost_landscape import write_landscape
+from costscape.bench.provenance import check_device
 from costscape.bench.runs import Run
 
 SEEDS, COSTLY_SEEDS, QUICK_SEEDS = 10, 5, 2
@@ -60,6 +63,13 @@ def ablations(quick: bool = False) -> list[Run]:
     ]
     seeds = range(QUICK_SEEDS if quick else SEEDS)
     return [Run("wind", m, seed, changes, quick) for m, changes in variants for seed in seeds]
+
+
+def write_landscapes(folder: Path, quick: bool = False, device: str | None = None) -> list[Path]:
+    """The files with g(x, .) of a test x on both synthetic problems: first, learned, true."""
+    check_device(device)
+    runs = [Run(problem, "df2-paper", quick=quick) for problem in SYNTHETIC]
+    return list(dict.fromkeys(write_landscape(run, folder, device) for run in runs))
 
 
 def _all(problem: str, quick: bool) -> list[Run]:

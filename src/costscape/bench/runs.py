@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from costscape.bench.catalog import method_of
@@ -21,6 +22,7 @@ from costscape.task import Refusal
 from costscape.training import Training
 
 NOWHERE = {"device", "checkpoint", "progress", "compile", "record"}  # of Training: how, not what
+TRAINING = {f.name for f in fields(Training)} - NOWHERE
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,35 @@ class Run:
     def name(self) -> str:
         """The name of the run in a store."""
         return run_name(self.problem, self.method, self.seed, self.changes, self.quick)
+
+
+def grid(
+    problems: Iterable[str],
+    methods: Iterable[str],
+    seeds: Iterable[int],
+    changes: Mapping[str, Any] | None = None,
+    quick: bool = False,
+) -> list[Run]:
+    """All runs of the named problems and methods, with the changes that have an effect.
+
+    A method that trains no network has no epochs, so changes of the training are left out there.
+    """
+    every, changes = list(seeds), dict(changes or {})
+    found = []
+    for problem, method in product(problems, methods):
+        kept = changes
+        if changes.keys() & TRAINING and not _trains(problem, method, every[0], quick):
+            kept = {key: value for key, value in changes.items() if key not in TRAINING}
+        found += [Run(problem, method, seed, kept, quick) for seed in every]
+    return found
+
+
+def _trains(problem: str, method: str, seed: int, quick: bool) -> bool:
+    """Whether the method trains a network; one that refuses the problem counts as such."""
+    try:
+        return method_of(method)(problem_of(problem, seed, quick), seed).trains() is not None
+    except Refusal:
+        return True
 
 
 @dataclass(frozen=True)
@@ -117,12 +148,11 @@ def _latest(data: Splits, share: Any) -> Splits:
 
 def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
     own = method.setting_names() - {"task", "seed", "training"}
-    general = {f.name for f in fields(Training)} - NOWHERE
-    unknown = sorted(set(changes) - own - general)
+    unknown = sorted(set(changes) - own - TRAINING)
     if unknown:
         raise ValueError(
             f"{name} has no setting named {', '.join(unknown)}. It has "
-            f"{', '.join(sorted(own | general | {'share'}))}."
+            f"{', '.join(sorted(own | TRAINING | {'share'}))}."
         )
     mine = {key: value for key, value in changes.items() if key in own}
     rest = {key: value for key, value in changes.items() if key not in own}

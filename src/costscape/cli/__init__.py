@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from costscape.cli import run_commands
-from costscape.cli.errors import told
-from costscape.cli.paper_commands import paper
+from costscape.cli.errors import errors_in_words
+from costscape.cli.paper_command import paper
 from costscape.cli.zoo_command import zoo
 
 app = typer.Typer(
@@ -45,7 +45,7 @@ def demo(
 
 
 @app.command()
-@told
+@errors_in_words
 def fetch(
     name: Annotated[str, typer.Argument(help="wind, sales or mobility")],
     folder: Annotated[
@@ -80,7 +80,7 @@ app.command()(run_commands.merge)
 app.command()(zoo)
 app.command()(run_commands.table)
 app.command("report")(run_commands.page)
-app.add_typer(paper, name="paper")
+app.command()(paper)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What went wrong, as a sentence rather than a traceback."""
+"""Errors as sentences rather than tracebacks."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,7 +9,7 @@ import typer
 P = ParamSpec("P")
 
 
-def told(command: Callable[P, None]) -> Callable[P, None]:
+def errors_in_words(command: Callable[P, None]) -> Callable[P, None]:
     """A command whose ValueError, OSError or missing package ends it with its message."""
 
     @wraps(command)

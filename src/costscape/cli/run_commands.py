@@ -7,9 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from costscape.cli import sweeping
-from costscape.cli.errors import told
-from costscape.cli.sweeping import Address, Device, Engines, Quick, Store, Where, Workers
+from costscape.cli import run_options
+from costscape.cli.errors import errors_in_words
+from costscape.cli.run_options import (
+    OUR_METHODS,
+    Address,
+    Device,
+    EngineName,
+    Engines,
+    Ours,
+    Quick,
+    Store,
+    StoreArgument,
+    Workers,
+)
 
 
 class Format(StrEnum):
@@ -19,7 +30,7 @@ class Format(StrEnum):
     overview = "overview"
 
 
-@told
+@errors_in_words
 def run(
     problem: Annotated[list[str], typer.Argument(help="Names as in `costscape list`.")],
     method: Annotated[list[str], typer.Option(help="Names as in `costscape list`; repeat it.")],
@@ -28,7 +39,7 @@ def run(
         list[int] | None, typer.Option(help="This seed alone, in place of --seeds; repeat it.")
     ] = None,
     store: Store = Path("out/runs"),
-    engine: Engines = Where.local,
+    engine: Engines = EngineName.local,
     workers: Workers = None,
     address: Address = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Of every network.")] = None,
@@ -42,36 +53,32 @@ def run(
 
     The exit status is 1 if a run failed.
     """
-    from costscape.bench import Run
+    from costscape.bench import grid
 
     changes = dict(_setting(text) for text in set_ or [])
     if epochs is not None:
         changes["epochs"] = epochs
-    runs = [
-        Run(p, m, s, changes, quick)
-        for p in problem
-        for m in method
-        for s in (seed or range(seeds))
-    ]
-    chosen = sweeping.engine_of(engine, workers, address, device)
-    swept = sweeping.sweep_into(store, runs, chosen, device)
-    sweeping.exit_if_failed(swept, store)
+    runs = grid(problem, method, seed or range(seeds), changes, quick)
+    chosen = run_options.engine_of(engine, workers, address, device)
+    swept = run_options.sweep_into(store, runs, chosen, device)
+    run_options.exit_if_failed(swept, store)
 
 
-@told
-def merge(store: Annotated[Path, typer.Argument(help="The folder of rows.")]) -> None:
+@errors_in_words
+def merge(store: StoreArgument) -> None:
     """Move the rows of stopped runs into the files of their problems; `run` does it at its end."""
     from costscape.bench import Rows
 
     print(f"{Rows(store).merge()} rows merged")
 
 
-@told
+@errors_in_words
 def table(
-    store: Annotated[Path, typer.Argument(help="The folder of rows.")],
+    store: StoreArgument,
     format: Annotated[
         Format, typer.Option(help="md, latex, csv, or overview: one column a problem.")
     ] = Format.md,
+    ours: Ours = None,
 ) -> None:
     """Print the table of a store."""
     from costscape.bench import report
@@ -82,16 +89,21 @@ def table(
         Format.csv: report.csv,
         Format.overview: report.overview,
     }
-    print(write[format](report.read_rows(store)))
+    print(write[format](report.read_rows(store), ours or OUR_METHODS))
 
 
-@told
+@errors_in_words
 def page(
-    store: Annotated[Path, typer.Argument(help="The folder of rows.")],
+    store: StoreArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("out/page.html"),
+    ours: Ours = None,
 ) -> None:
     """Write a store as one self-contained page: tables, figures, commands, versions."""
-    print(sweeping.page_of(store, out, [f"costscape report {store} -o {out}"]))
+    from costscape.bench import report
+
+    command = f"costscape report {store} -o {out}"
+    rows, landscapes = report.read_rows(store), report.read_landscapes(store)
+    print(report.write_page(rows, landscapes, out, ours or OUR_METHODS, [command]))
 
 
 def _refused(word: str) -> None:

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from costscape.cli import sweeping
-from costscape.cli.errors import told
-from costscape.cli.sweeping import Device, Quick, Store, Where, Workers
+from costscape.cli import run_options
+from costscape.cli.errors import errors_in_words
+from costscape.cli.run_options import OUR_METHODS, Device, EngineName, Quick, Store, Workers
 
 USUAL = ("df2", "wsaa-knn+crossfit", "wsaa-forest+crossfit", "two-stage-gmm3+crossfit")
 
 
-@told
+@errors_in_words
 def zoo(
     method: Annotated[
         list[str] | None,
@@ -43,8 +43,8 @@ def zoo(
     swept = None
     if not table:
         runs = [Run(p, m, 0, {}, quick) for m in method or USUAL for p in problem or ZOO]
-        engine = sweeping.engine_of(Where.local, workers, None, device)
-        swept = sweeping.sweep_into(store, runs, engine, device)
-    print(report.ratios(report.read_rows(store)))
+        engine = run_options.engine_of(EngineName.local, workers, None, device)
+        swept = run_options.sweep_into(store, runs, engine, device)
+    print(report.ratios(report.read_rows(store), OUR_METHODS))
     if swept is not None:
-        sweeping.exit_if_failed(swept, store)
+        run_options.exit_if_failed(swept, store)

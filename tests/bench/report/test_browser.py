@@ -63,7 +63,7 @@ def picture_of(folder, page, width, light):
 
 @pytest.fixture
 def page(store, landscape, tmp_path):
-    return write_page(store, [landscape], tmp_path / "page.html", ["costscape fetch wind"])
+    return write_page(store, [landscape], tmp_path / "page.html", ("df2", "blend"))
 
 
 def test_the_browser_finds_every_figure_and_has_nothing_to_complain_of(page, tmp_path):

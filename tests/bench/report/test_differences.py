@@ -3,17 +3,23 @@
 import csv as reader
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from costscape.bench import Rows, Run
-from costscape.bench.report import csv, latex, markdown, overview, read_rows, summarise
-from costscape.bench.report.page import render
+from costscape.bench import Rows, Run, report
+from costscape.bench.report import page, read_rows
 from costscape.block_bootstrap import difference_over_seeds
 
 SEEDS = 4
+OURS = ("df2", "blend")
+csv, latex, markdown, overview, summarise = (
+    partial(make, ours=OURS)
+    for make in (report.csv, report.latex, report.markdown, report.overview, report.summarise)
+)
+render = partial(page.render, ours=OURS)
 
 
 @pytest.fixture
@@ -182,10 +188,10 @@ def test_quick_runs_are_a_problem_of_their_own(kept, costs):
     assert cells["wind (quick)", "df2"].difference.verdict == "worse"
     assert overview(rows).splitlines()[0].split() == ["method", "wind", "wind", "(quick)"]
     assert markdown(rows).count("8 of 8 runs are quick ones") == 1
-    page = render(rows, [])
-    assert 'id="wind-quick"' in page
-    assert "costscape run wind --method df2 --quick --seeds 4" in page
-    assert "costscape run wind --method df2 --seeds 4" in page
+    text = render(rows, [])
+    assert 'id="wind-quick"' in text
+    assert "costscape run wind --method df2 --quick --seeds 4" in text
+    assert "costscape run wind --method df2 --seeds 4" in text
 
 
 def test_a_failure_is_read_only_where_there_is_no_row(run, tmp_path):

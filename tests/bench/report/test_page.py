@@ -3,12 +3,18 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 from html.parser import HTMLParser
 
 import pytest
 
-from costscape.bench.report import markdown, write_page
-from costscape.bench.report.page import render
+from costscape.bench import report
+from costscape.bench.report import page as page_module
+
+OURS = ("df2", "blend")
+markdown = partial(report.markdown, ours=OURS)
+render = partial(page_module.render, ours=OURS)
+write_page = partial(report.write_page, ours=OURS)
 
 
 class Page(HTMLParser):
@@ -45,7 +51,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def page(store, landscape):
-    return Page(render(store, [landscape], ["costscape fetch wind"]))
+    return Page(render(store, [landscape], commands=["costscape fetch wind"]))
 
 
 def test_the_page_is_written_and_its_folder_made(store, tmp_path):
@@ -59,10 +65,12 @@ def test_the_page_loads_nothing_and_runs_nothing(store, landscape):
     assert found.count("script") == found.count("img") == found.count("iframe") == 0
     for _, attributes in found.tags:
         assert not {"src", "srcset"} & attributes.keys()
-        assert attributes.get("href", "#").startswith(("#", "data:,"))
-    assert "url(" not in text
+        for name in ("href", "xlink:href"):
+            assert attributes.get(name, "#").startswith(("#", "data:,", "data:image/png;base64,"))
+    assert set(re.findall(r"url\((.)", text)) == {"#"}
     assert "@import" not in text
-    assert set(re.findall(r"https?://[^\"<\s]+", text)) == {"http://www.w3.org/2000/svg"}
+    names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}  # never fetched
+    assert set(re.findall(r"https?://[^\"<\s]+", text)) == names
 
 
 def test_every_link_has_a_place_to_go(page):

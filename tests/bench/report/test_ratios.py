@@ -23,7 +23,9 @@ ROWS = [
 
 
 def lines():
-    return {line.split()[0]: line.split()[1:] for line in ratios(ROWS).splitlines()}
+    return {
+        line.split()[0]: line.split()[1:] for line in ratios(ROWS, ("df2", "blend")).splitlines()
+    }
 
 
 def test_a_ratio_is_the_regret_over_that_of_the_best_opponent():

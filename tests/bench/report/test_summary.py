@@ -5,10 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
-from costscape.bench.report import read_landscapes, read_rows, summarise
+from costscape.bench.report import read_landscapes, read_rows
+from costscape.bench.report import summarise as summarise_any
+from costscape.bench.report.problem_tables import series_of
 from costscape.bench.report.row_facts import troubles
-from costscape.bench.report.series import series
 from costscape.bench.store_files import write_lines
+
+
+def summarise(rows):
+    return summarise_any(rows, ("df2", "blend"))
 
 
 def cell_of(rows, name):
@@ -79,6 +84,15 @@ def test_the_best_opponent_is_the_lowest_mean_that_is_not_named_df2(run):
     assert [name for name, cell in cells.items() if cell.is_best_opponent] == ["cme"]
     assert cells["cme"].difference is None
     assert {cells[n].difference.opponent for n in ("df2", "df2-paper", "egl")} == {"cme"}
+
+
+def test_the_caller_names_the_methods_whose_opponents_are_wanted(run):
+    scores = {"df2": 1.0, "df2-paper": 3.0, "cme": 4.0, "egl": 2.0}
+    rows = [run(method=m, seed=s, regret=r + s) for m, r in scores.items() for s in (0, 1)]
+    roles = {cell.label: cell.role for cell in summarise_any(rows, ("cme", "df2-paper"))}
+    assert roles == {"cme": "main", "df2-paper": "ours", "df2": "best", "egl": "other"}
+    without = {cell.label: cell.role for cell in summarise_any(rows)}
+    assert without == {"df2": "best", "df2-paper": "other", "cme": "other", "egl": "other"}
 
 
 def test_a_lucky_single_seed_is_no_best_opponent_beside_several(run):
@@ -178,7 +192,7 @@ def test_a_setting_at_several_numbers_is_a_series_in_their_order(run):
     rows = [run(changes={"points": n}, regret=n) for n in (500, 50, 200)]
     rows += [run(changes={"learn": flag}) for flag in (True, False)]
     rows += [run(method="cme", changes={"points": 5})]
-    (one,) = series(summarise(rows))
+    (one,) = series_of(summarise(rows))
     assert (one.setting, one.label) == ("points", "df2")
     assert [(x, cell.regret.mean) for x, cell in one.points] == [(50, 50), (200, 200), (500, 500)]
 

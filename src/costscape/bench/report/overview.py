@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import Row
 from costscape.bench.report.result_tables import text_table
-from costscape.bench.report.summary import OURS, Cell, summarise
+from costscape.bench.report.summary import Cell, is_named, summarise
 
 NOT_RUN = "-"
 
 
-def overview(rows: Sequence[Row]) -> str:
+def overview(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
     """Means of each problem's measure, three digits, with the seeds where others have more.
 
     A * marks the best opponent, a + what is better than it by the paired 95 % interval and has a
     lower mean than every opponent, those of a single seed among them.
     """
-    cells = {(cell.label, cell.title): cell for cell in summarise(rows)}
+    cells = {(cell.label, cell.title): cell for cell in summarise(rows, ours)}
     problems = list(dict.fromkeys(problem for _, problem in cells))
     least = {p: _least([c for c in cells.values() if c.title == p]) for p in problems}
     measures = {cell.title: cell.measure for cell in cells.values()}
-    names = sorted({name for name, _ in cells}, key=_place)
+    methods = {cell.label: cell.method for cell in cells.values()}
+    names = sorted(methods, key=lambda name: (not is_named(methods[name], ours), *_place(name)))
     lines = [{"method": "", **{p: measures[p] for p in problems}}]
     for name in names:
         found = {p: _cell(cells.get((name, p)), least[p]) for p in problems}
@@ -47,7 +48,7 @@ def _cell(cell: Cell | None, least: float) -> str:
     return f"{number(cell.score.mean, 3)}{mark}{fewer}"
 
 
-def _place(name: str) -> tuple[bool, str, int, str]:
-    """DF2 and blends first; the others by name, with 10 after 3."""
+def _place(name: str) -> tuple[str, int, str]:
+    """By name, with 10 after 3."""
     stem, count, rest = re.fullmatch(r"(\D*)(\d*)(.*)", name).groups()  # type: ignore[union-attr]
-    return not name.startswith(OURS), stem, int(count or 0), rest
+    return stem, int(count or 0), rest

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from costscape.bench.report.differences import PairedDifference
 from costscape.bench.report.number_format import interval, mean_sd, seconds
 from costscape.bench.report.published import caption, printed
-from costscape.bench.report.read_rows import Row
+from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import QUICK, counted, quick, sources, title_of
-from costscape.bench.report.series import Series, series
 from costscape.bench.report.summary import Cell, Stat, summarise
 
 ROWS_AND_SEEDS, SEEDS = "rows and seeds", "seeds"
@@ -21,11 +20,20 @@ class Line:
 
     cell: Cell
     texts: tuple[str, ...]
-    sentence: str | None
+    sentence: str | None = None
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Series:
+    """A method with one setting at several numbers, all else alike."""
+
+    setting: str
+    label: str
+    points: tuple[tuple[float, Cell], ...]
+
+
+@dataclass(frozen=True)
+class ProblemTable:
     """One problem: ``changed`` are the lines of settings at several numbers."""
 
     title: str
@@ -33,8 +41,11 @@ class Sheet:
     lines: tuple[Line, ...]
     changed: tuple[Line, ...]
     captions: tuple[str, ...]
-    cells: tuple[Cell, ...]
     series: tuple[Series, ...]
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [line.cell for line in self.lines]
 
     @property
     def anchor(self) -> str:
@@ -42,104 +53,31 @@ class Sheet:
         return self.title.replace(QUICK, "-quick")
 
 
-def sheets(rows: Sequence[Row]) -> list[Sheet]:
-    """Each problem's table as texts, the same for every format."""
-    cells = summarise(rows)
-    runs = series(cells)
-    found = []
-    for name in dict.fromkeys(cell.title for cell in cells):
-        here = tuple(cell for cell in cells if cell.title == name)
-        asked = [row for row in rows if title_of(row) == name]
-        found.append(_sheet(here, tuple(s for s in runs if s.title == name), asked))
-    return found
-
-
-def _sheet(cells: tuple[Cell, ...], runs: tuple[Series, ...], rows: list[Row]) -> Sheet:
-    problem, measure = cells[0].problem, cells[0].measure
-    devices = list(counted(device for cell in cells for device in cell.devices))
-    letters = dict(zip(devices, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False))
-    marks = letters if len(devices) > 1 else {}
-    columns: dict[str, Callable[[Cell], str]] = {}
-    for name in ("regret", "gap", "cost"):
-        other = name == "cost" and columns
-        if not other and any(getattr(cell, name) for cell in cells):
-            columns[f"{name}, mean (sd)"] = partial(_stat_text, name)
-    if any(cell.is_best_opponent for cell in cells):
-        kinds = {interval_kind(cell.difference) for cell in cells} - {None}
-        columns["difference [95 %]"] = partial(_difference, "s" if len(kinds) > 1 else "")
-    columns["seeds"] = lambda cell: str(len(cell.seeds))
-    columns["fit s"] = lambda cell: _timed(cell.fit_seconds, cell, marks)
-    columns["decide s"] = lambda cell: _timed(cell.decide_seconds, cell, marks)
-    if caption(problem):
-        columns["paper's regret"] = _paper
-
-    in_series = {point.label for run in runs for _, point in run.points}
-    lines = [(cell, _line(cell, columns)) for cell in cells]
-    kept = [line for cell, line in lines if cell.label not in in_series or cell.is_best_opponent]
-    by_label = {cell.label: line for cell, line in lines}
-    moved = {point.label: by_label[point.label] for run in runs for _, point in run.points}
-    return Sheet(
-        title=cells[0].title,
-        header=("method", *columns),
-        lines=tuple(kept),
-        changed=tuple(moved.values()),
-        captions=tuple(_captions(cells, measure, devices, marks, rows)),
-        cells=tuple(line.cell for line in kept),
-        series=runs,
-    )
-
-
-def _line(cell: Cell, columns: Mapping[str, Callable[[Cell], str]]) -> Line:
-    if cell.score is None and not any((cell.regret, cell.gap, cell.cost)):
-        why = [f"refused: {cell.refused}"] if cell.refused else []
-        return Line(cell, (cell.label,), "; ".join([*why, *cell.remarks]))
-    texts = [column(cell) for column in columns.values()]
-    refused = (f"refused: {cell.refused}",) if cell.refused else ()
-    texts[0] = " ".join([texts[0], *cell.remarks, *refused])
-    return Line(cell, (cell.label, *texts), None)
-
-
-def _captions(
-    cells: tuple[Cell, ...],
-    measure: str,
-    devices: list[str],
-    marks: Mapping[str, str],
-    rows: list[Row],
-) -> list[str]:
-    best = next((cell for cell in cells if cell.is_best_opponent), None)
-    found = ["Mean (standard deviation) over seeds; less is better."]
-    if best:
-        kinds = {interval_kind(cell.difference) for cell in cells}
-        rows_too = ROWS_AND_SEEDS in kinds
-        found.append(
-            f"Difference: the {measure} less that of {best.label}, the best opponent (lowest mean "
-            f"{measure} of the methods not named df2 or blend, on common seeds), paired by seed"
-            f"{' and test row' if rows_too else ''}, with its 95 % "
-            f"{'interval over blocks of test rows and seeds' if rows_too else 'Student interval'};"
-            f" a tie is an interval that holds 0."
+def problem_tables(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[ProblemTable]:
+    """The table of each problem; ``rows`` and ``ours`` as for ``summarise``."""
+    cells = summarise(rows, ours)
+    return [
+        _table(
+            [cell for cell in cells if cell.title == title],
+            [row for row in rows if title_of(row) == title],
         )
-        if {ROWS_AND_SEEDS, SEEDS} <= kinds:
-            found.append(
-                "An interval marked s is Student's over seeds alone, which leaves out the chance "
-                "in the test rows: their costs were not kept for both methods."
-            )
-    if marks:
-        named = ", ".join(f"{letter} {device}" for device, letter in marks.items())
-        found.append(f"Seconds on {named}: compare them on one device only.")
-    elif devices:
-        found.append(f"Seconds on {devices[0]}.")
-    data, warning = sources(rows), quick(rows)
-    if data:
-        found.append(f"Data: {'; '.join(data)}.")
-    if warning:
-        found.insert(0, warning)
-    words = caption(cells[0].problem)
-    return [*found, words] if words else found
+        for title in dict.fromkeys(cell.title for cell in cells)
+    ]
 
 
-def _stat_text(name: str, cell: Cell) -> str:
-    stat: Stat | None = getattr(cell, name)
-    return mean_sd(stat.mean, stat.sd) if stat else ""
+def series_of(cells: Sequence[Cell]) -> list[Series]:
+    """The settings that some method of a problem has at two numbers or more, with results."""
+    groups: dict[tuple[str, str], list[tuple[float, Cell]]] = {}
+    for cell in cells:
+        for key, value in cell.changes.items():
+            if isinstance(value, int | float) and not isinstance(value, bool) and cell.score:
+                rest = {name: other for name, other in cell.changes.items() if name != key}
+                groups.setdefault((key, label(cell.method, rest)), []).append((float(value), cell))
+    return [
+        Series(setting, name, tuple(sorted(points, key=lambda point: point[0])))
+        for (setting, name), points in groups.items()
+        if len(points) > 1
+    ]
 
 
 def interval_kind(d: PairedDifference | None) -> str | None:
@@ -149,23 +87,97 @@ def interval_kind(d: PairedDifference | None) -> str | None:
     return ROWS_AND_SEEDS if d.over_rows else SEEDS
 
 
-def _difference(mark: str, cell: Cell) -> str:
-    """The difference with its interval and verdict; ``mark`` follows one over seeds alone."""
-    if cell.is_best_opponent:
-        return "best opponent"
-    d = cell.difference
-    if d is None:
-        return ""
-    if d.mean is None:
-        return d.verdict
-    marked = mark if interval_kind(d) == SEEDS else ""
-    return f"{interval(d.mean, d.low, d.high)}{marked} {d.verdict}"
+def _table(cells: list[Cell], rows: list[Row]) -> ProblemTable:
+    devices = list(counted(device for cell in cells for device in cell.devices))
+    kinds = {interval_kind(cell.difference) for cell in cells} - {None}
+    columns = _columns(cells, devices, "s" if len(kinds) > 1 else "")
+    series = series_of(cells)
+    lines = {cell.label: _line(cell, columns) for cell in cells}
+    changed = {point.label: lines[point.label] for one in series for _, point in one.points}
+    return ProblemTable(
+        title=cells[0].title,
+        header=("method", *columns),
+        lines=tuple(
+            line
+            for name, line in lines.items()
+            if name not in changed or line.cell.is_best_opponent
+        ),
+        changed=tuple(changed.values()),
+        captions=tuple(_captions(cells, devices, kinds, rows)),
+        series=tuple(series),
+    )
 
 
-def _timed(value: float | None, cell: Cell, marks: Mapping[str, str]) -> str:
-    letters = "".join(marks[device] for device in cell.devices if device in marks)
-    return f"{seconds(value)} {letters}".strip() if value is not None else ""
+def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Callable[[Cell], str]]:
+    """The text of each column; ``mark`` follows an interval over seeds alone."""
+
+    def stat(name: str) -> Callable[[Cell], str]:
+        def text(cell: Cell) -> str:
+            found: Stat | None = getattr(cell, name)
+            return mean_sd(found.mean, found.sd) if found else ""
+
+        return text
+
+    def difference(cell: Cell) -> str:
+        d = cell.difference
+        if cell.is_best_opponent or d is None or d.mean is None:
+            return "best opponent" if cell.is_best_opponent else d.verdict if d else ""
+        marked = mark if interval_kind(d) == SEEDS else ""
+        return f"{interval(d.mean, d.low, d.high)}{marked} {d.verdict}"
+
+    known = [name for name in ("regret", "gap") if any(getattr(c, name) for c in cells)]
+    if not known and any(cell.cost for cell in cells):
+        known = ["cost"]
+    columns = {f"{name}, mean (sd)": stat(name) for name in known}
+    if any(cell.is_best_opponent for cell in cells):
+        columns["difference [95 %]"] = difference
+    columns["seeds"] = lambda cell: str(len(cell.seeds))
+    columns["fit s"] = lambda cell: seconds(cell.fit_seconds)
+    columns["decide s"] = lambda cell: seconds(cell.decide_seconds)
+    if len(devices) > 1:
+        columns["device"] = lambda cell: "; ".join(cell.devices)
+    if caption(cells[0].problem):
+        columns["paper's regret"] = lambda cell: (
+            "" if cell.changes else printed(cell.problem, cell.method)
+        )
+    return columns
 
 
-def _paper(cell: Cell) -> str:
-    return "" if cell.changes else printed(cell.problem, cell.method)
+def _line(cell: Cell, columns: Mapping[str, Callable[[Cell], str]]) -> Line:
+    remarks = [f"refused: {cell.refused}"] if cell.refused else []
+    if cell.score is None and not any((cell.regret, cell.gap, cell.cost)):
+        return Line(cell, (cell.label,), "; ".join([*remarks, *cell.remarks]))
+    first, *rest = (text(cell) for text in columns.values())
+    return Line(cell, (cell.label, " ".join([first, *cell.remarks, *remarks]), *rest))
+
+
+def _captions(
+    cells: list[Cell], devices: list[str], kinds: set[Any], rows: list[Row]
+) -> list[str]:
+    measure = cells[0].measure
+    best = next((cell for cell in cells if cell.is_best_opponent), None)
+    named = any(cell.is_ours for cell in cells)
+    found = [quick(rows) or "", "Mean (standard deviation) over seeds; less is better."]
+    if best:
+        rows_too = ROWS_AND_SEEDS in kinds
+        found.append(
+            f"Difference: the {measure} minus that of {best.label}, the "
+            f"{'best opponent' if named else 'best method'} (lowest mean {measure} on common "
+            f"seeds), paired by seed{' and test row' if rows_too else ''}, with its 95 % "
+            f"{'interval over blocks of test rows and seeds' if rows_too else 'Student interval'};"
+            f" a tie is an interval that holds 0."
+        )
+    if {ROWS_AND_SEEDS, SEEDS} <= kinds:
+        found.append(
+            "An interval marked s is Student's over seeds alone, which leaves out the chance in "
+            "the test rows: their costs were not kept for both methods."
+        )
+    if devices:
+        several = len(devices) > 1
+        found.append(
+            "Compare seconds on one device only." if several else f"Seconds on {devices[0]}."
+        )
+    data = sources(rows)
+    found.append(f"Data: {'; '.join(data)}." if data else "")
+    found.append(caption(cells[0].problem) or "")
+    return [words for words in found if words]

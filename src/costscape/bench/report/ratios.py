@@ -12,40 +12,37 @@ from collections.abc import Sequence
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import Row
 from costscape.bench.report.result_tables import text_table
+from costscape.bench.report.summary import is_named
 
-OURS = ("df2", "blend")  # the first word of a method's name, up to "-" or "+"
 CROSSFIT = "+crossfit"
 NOT_RUN = "-"
 
 
-def ratios(rows: Sequence[Row]) -> str:
+def ratios(rows: Sequence[Row], ours: Sequence[str]) -> str:
     """A line for each problem, then the mean and the worst ratio of each method.
 
-    Methods of ours are columns; opponents are the rows' methods that end in "+crossfit".
+    The methods of ``ours``, as for ``summarise``, are columns. Opponents are the other methods
+    whose names end in "+crossfit".
     """
     regret: dict[str, dict[str, float]] = defaultdict(dict)
     for row in rows:
         if row["regret"] is not None and not row["quick"]:
             regret[row["problem"]][row["method"]] = row["regret"]
-    ours = sorted({name for found in regret.values() for name in found if _is_ours(name)})
-    lines, columns = [], {name: list[float]() for name in ours}
+    named = sorted({n for found in regret.values() for n in found if is_named(n, ours)})
+    lines, columns = [], {name: list[float]() for name in named}
     for problem, found in sorted(regret.items()):
-        rivals = {name: value for name, value in found.items() if name.endswith(CROSSFIT)}
-        best = min(rivals, key=rivals.__getitem__, default=None)
+        opponents = {n: v for n, v in found.items() if n.endswith(CROSSFIT) and n not in named}
+        best = min(opponents, key=opponents.__getitem__, default=None)
         line = {"problem": problem, "best opponent": best or NOT_RUN, "regret": NOT_RUN}
         if best is not None:
-            line["regret"] = number(rivals[best], 4)
-        for name in ours:
+            line["regret"] = number(opponents[best], 4)
+        for name in named:
             line[name] = NOT_RUN
-            if name in found and best is not None and rivals[best] > 0:
-                columns[name].append(found[name] / rivals[best])
+            if name in found and best is not None and opponents[best] > 0:
+                columns[name].append(found[name] / opponents[best])
                 line[name] = f"{columns[name][-1]:.3f}"
         lines.append(line)
     for title, of in (("mean", lambda all_: sum(all_) / len(all_)), ("worst", max)):
         last = {"problem": title, "best opponent": "", "regret": ""}
         lines.append(last | {n: f"{of(v):.3f}" if v else NOT_RUN for n, v in columns.items()})
     return text_table(lines)
-
-
-def _is_ours(name: str) -> bool:
-    return name.partition("+")[0].partition("-")[0] in OURS

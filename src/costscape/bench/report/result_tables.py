@@ -1,15 +1,16 @@
-"""Rows -> tables: plain text, and a store's as Markdown, LaTeX and CSV."""
+"""Rows -> tables: plain text, and those of a store as Markdown, LaTeX and CSV."""
 
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from csv import writer
+from collections.abc import Mapping, Sequence
+from csv import DictWriter
+from typing import Any
 
-from costscape.bench.report.problem_tables import Line, interval_kind, sheets
+from costscape.bench.report.problem_tables import Line, interval_kind, problem_tables
 from costscape.bench.report.published import published
 from costscape.bench.report.read_rows import Row
-from costscape.bench.report.summary import Stat, summarise
+from costscape.bench.report.summary import Cell, summarise
 
 COLUMNS = (
     *("problem", "method", "seeds", "regret_mean", "regret_sd", "gap_mean", "cost_mean"),
@@ -47,113 +48,83 @@ def text_table(rows: Sequence[Mapping[str, str]]) -> str:
     )
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """A heading and a table for each problem."""
+def markdown(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
+    """A heading and a table for each problem; ``rows`` and ``ours`` as for ``summarise``."""
     parts = []
-    for sheet in sheets(rows):
-        parts += [f"## {sheet.title}", _markdown(sheet.header, sheet.lines)]
-        if sheet.changed:
-            parts += [f"### {sheet.title}: settings", _markdown(sheet.header, sheet.changed)]
-        parts.append(" ".join(sheet.captions))
+    for table in problem_tables(rows, ours):
+        parts += [f"## {table.title}", _markdown(table.header, table.lines)]
+        if table.changed:
+            parts += [f"### {table.title}: settings", _markdown(table.header, table.changed)]
+        parts.append(" ".join(table.captions))
     return "\n\n".join(parts) + "\n"
 
 
-def latex(rows: Sequence[Row]) -> str:
+def latex(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
     """A floating table for each problem; needs the package booktabs."""
     parts = []
-    for sheet in sheets(rows):
-        caption = f"{_tex(sheet.title)}. {_tex(' '.join(sheet.captions))}"
-        parts.append(_latex(sheet.header, sheet.lines, caption, f"tab:{sheet.anchor}"))
-        if sheet.changed:
-            caption = f"{_tex(sheet.title)}: settings."
-            name = f"tab:{sheet.anchor}-settings"
-            parts.append(_latex(sheet.header, sheet.changed, caption, name))
+    for table in problem_tables(rows, ours):
+        words = f"{_tex(table.title)}. {_tex(' '.join(table.captions))}"
+        parts.append(_latex(table.header, table.lines, words, f"tab:{table.anchor}"))
+        if table.changed:
+            words, name = f"{_tex(table.title)}: settings.", f"tab:{table.anchor}-settings"
+            parts.append(_latex(table.header, table.changed, words, name))
     return "\n\n".join(parts) + "\n"
 
 
-def csv(rows: Sequence[Row]) -> str:
+def csv(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
     """A line for each problem and method, numbers in full precision, empty where not known."""
     out = io.StringIO()
-    lines = writer(out, lineterminator="\n")
-    lines.writerow(COLUMNS)
-    for cell in summarise(rows):
-        d = cell.difference
-        known = None if cell.changes else published(cell.problem, cell.method)
-        values = {
-            "problem": cell.problem,
-            "method": cell.label,
-            "seeds": len(cell.seeds),
-            **_parts("regret", cell.regret),
-            **_parts("gap", cell.gap),
-            **_parts("cost", cell.cost),
-            "fit_seconds": cell.fit_seconds,
-            "decide_seconds": cell.decide_seconds,
-            "refused": cell.refused,
-            "changes": json.dumps(cell.changes, sort_keys=True),
-            "difference": d.mean if d else None,
-            "low": d.low if d else None,
-            "high": d.high if d else None,
-            "verdict": "best opponent" if cell.is_best_opponent else d.verdict if d else None,
-            "failed": cell.failed,
-            "paper_regret": known[0] if known else None,
-            "paper_sd": known[1] if known else None,
-            "device": "; ".join(cell.devices),
-            "measure": cell.measure,
-            "opponent": d.opponent if d else None,
-            "interval": interval_kind(d),
-            "quick": cell.quick,
-        }
-        lines.writerow([values[name] for name in COLUMNS])
+    lines = DictWriter(out, COLUMNS, lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(_csv_line(cell) for cell in summarise(rows, ours))
     return out.getvalue()
 
 
-FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {
-    "md": markdown,
-    "latex": latex,
-    "csv": csv,
-}
-
-
-def table(rows: Sequence[Row], format: str = "md") -> str:
-    """The rows' table in a named format, for callers that hold the name as text."""
-    if format not in FORMATS:
-        raise ValueError(
-            f"A table needs a format of {', '.join(FORMATS)}, but got {format!r}. Name one of "
-            f"those."
-        )
-    return FORMATS[format](rows)
-
-
-def _parts(name: str, stat: Stat | None) -> dict[str, float | None]:
+def _csv_line(cell: Cell) -> dict[str, Any]:
+    d = cell.difference
+    known = None if cell.changes else published(cell.problem, cell.method)
+    stats = {name: getattr(cell, name) for name in ("regret", "gap", "cost")}
     return {
-        f"{name}_mean": stat.mean if stat else None,
-        f"{name}_sd": stat.sd if stat else None,
+        **{f"{name}_mean": stat and stat.mean for name, stat in stats.items()},
+        **{f"{name}_sd": stat and stat.sd for name, stat in stats.items()},
+        **{
+            name: getattr(cell, name)
+            for name in ("problem", "fit_seconds", "decide_seconds", "refused", "failed")
+        },
+        "method": cell.label,
+        "seeds": len(cell.seeds),
+        "changes": json.dumps(cell.changes, sort_keys=True),
+        "difference": d and d.mean,
+        "low": d and d.low,
+        "high": d and d.high,
+        "verdict": "best opponent" if cell.is_best_opponent else d and d.verdict,
+        "paper_regret": known and known[0],
+        "paper_sd": known and known[1],
+        "device": "; ".join(cell.devices),
+        "measure": cell.measure,
+        "opponent": d and d.opponent,
+        "interval": interval_kind(d),
+        "quick": cell.quick,
     }
 
 
 def _markdown(header: Sequence[str], lines: Sequence[Line]) -> str:
-    width = len(header)
-    rule = ["---", *["---:"] * (width - 1)]
-    out = [header, rule]
+    out: list[Sequence[str]] = [header, ["---", *["---:"] * (len(header) - 1)]]
     for line in lines:
-        if line.sentence is None:
-            out.append([text.replace("|", r"\|") for text in line.texts])
-        else:
-            words = " ".join(line.sentence.split()).replace("|", r"\|")
-            out.append([line.texts[0], words, *[""] * (width - 2)])
+        texts = [*line.texts, *([] if line.sentence is None else [line.sentence])]
+        texts += [""] * (len(header) - len(texts))
+        out.append([" ".join(text.split()).replace("|", r"\|") for text in texts])
     return "\n".join(f"| {' | '.join(texts)} |" for texts in out)
 
 
 def _latex(header: Sequence[str], lines: Sequence[Line], caption: str, name: str) -> str:
-    width = len(header)
     body = []
     for line in lines:
-        if line.sentence is None:
-            texts = [_tex(text) for text in line.texts]
-        else:
+        texts = [_tex(text) for text in line.texts]
+        if line.sentence is not None:
             words = _tex(" ".join(line.sentence.split()))
-            span = rf"\multicolumn{{{width - 1}}}{{p{{0.6\linewidth}}}}{{\emph{{{words}}}}}"
-            texts = [_tex(line.texts[0]), span]
+            span = rf"\multicolumn{{{len(header) - 1}}}{{p{{0.6\linewidth}}}}"
+            texts.append(rf"{span}{{\emph{{{words}}}}}")
         body.append(f"{' & '.join(texts)} \\\\")
     return "\n".join(
         [
@@ -161,7 +132,7 @@ def _latex(header: Sequence[str], lines: Sequence[Line], caption: str, name: str
             r"\centering\small",
             rf"\caption{{{caption}}}",
             rf"\label{{{name}}}",
-            rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
             r"\toprule",
             f"{' & '.join(_tex(text) for text in header)} \\\\",
             r"\midrule",

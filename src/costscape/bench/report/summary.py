@@ -1,10 +1,10 @@
 """Rows -> cells: mean and sd over seeds, and the paired difference to the best opponent.
 
 The measure m of a problem is the gap where every successful run has one, else the regret, else
-the cost. The best opponent of a problem has the lowest mean m of all methods whose names do not
-start with df2 or blend, on the seeds it shares with each (``rivals``); a method with a single seed
-counts only if no other has more. ``differences`` compares each method with it; a difference whose
-interval holds 0 is a tie. Quick runs have smaller data, so they are a problem of their own.
+the cost. The caller names its methods; all others are opponents. The best opponent of a problem
+has the lowest mean m on common seeds (``best_of``); an opponent with a single seed counts only if
+no other has more. ``differences`` compares each method with it; a difference whose interval holds
+0 is a tie. Quick runs have smaller data, so they are a problem of their own.
 """
 
 import math
@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from costscape.bench.report.best_opponent import best_of
 from costscape.bench.report.differences import PairedDifference, paired
 from costscape.bench.report.read_rows import Row, label
-from costscape.bench.report.row_facts import MEASURES, counted, failure, place, title, title_of
+from costscape.bench.report.row_facts import MEASURES, counted, failure, place, title_of
 
-OURS = ("df2", "blend")  # how names of methods of ours start; a blend has DF2 in it
+MAIN, OURS, BEST, OTHER = "main", "ours", "best", "other"  # roles of cells
 
 
 @dataclass(frozen=True)
@@ -35,19 +34,23 @@ class Stat:
 class Cell:
     """One method with its changes on one problem.
 
-    ``seeds`` went through, ``failed`` of ``runs`` did not; ``most`` is the largest number of
-    seeds a method has on the problem. ``difference`` is None for the best opponent itself, and
-    where there is nothing to compare. Seconds are means.
+    - ``title``: the problem, and whether the runs are quick ones.
+    - ``seeds``: of the runs that succeeded; ``failed`` of ``runs`` did not.
+    - ``most``: the largest number of seeds that a method has on the problem.
+    - ``role``: MAIN for the first named method without changes, OURS for other named methods,
+      BEST for the best opponent, OTHER for other opponents.
+    - ``difference``: to the best opponent; None for itself, and if there is nothing to compare.
+    - ``fit_seconds``, ``decide_seconds``: means.
     """
 
     problem: str
+    title: str
     method: str
     changes: Mapping[str, Any]
     measure: str
     seeds: tuple[int, ...]
     runs: int
     failed: int
-    most: int
     refused: str | None
     regret: Stat | None
     gap: Stat | None
@@ -55,8 +58,9 @@ class Cell:
     fit_seconds: float | None
     decide_seconds: float | None
     devices: tuple[str, ...]
-    quick: bool = False
-    is_best_opponent: bool = False
+    quick: bool
+    role: str
+    most: int = 0
     difference: PairedDifference | None = None
 
     @property
@@ -64,13 +68,12 @@ class Cell:
         return label(self.method, self.changes)
 
     @property
-    def title(self) -> str:
-        """The problem, and whether the runs are quick ones."""
-        return title(self.problem, self.quick)
+    def is_ours(self) -> bool:
+        return self.role in (MAIN, OURS)
 
     @property
-    def is_ours(self) -> bool:
-        return self.method.startswith(OURS)
+    def is_best_opponent(self) -> bool:
+        return self.role == BEST
 
     @property
     def score(self) -> Stat | None:
@@ -87,12 +90,19 @@ class Cell:
         return tuple(remark for remark in (fewer, failed) if remark)
 
 
-def summarise(rows: Sequence[Row]) -> list[Cell]:
-    """Problems in a fixed order; in each, df2 and blend first, then by the mean of the measure."""
+def summarise(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[Cell]:
+    """Summarise the runs of each method on each problem.
+
+    - ``rows``: as ``read_rows`` returns them.
+    - ``ours``: the methods whose opponents are wanted. A name stands also for names that go on
+      after it with "-" or "+": "df2" for df2-paper.
+
+    Problems are in a fixed order; in each, the named methods are first, then the lowest measure.
+    """
     problems: dict[str, dict[str, list[Row]]] = {}
     for (problem, name), runs in grouped(rows).items():
         problems.setdefault(problem, {})[name] = runs
-    return [cell for p in sorted(problems, key=place) for cell in _problem(problems[p])]
+    return [cell for p in sorted(problems, key=place) for cell in _problem(problems[p], ours)]
 
 
 def grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
@@ -103,83 +113,103 @@ def grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     return groups
 
 
-def _problem(groups: dict[str, list[Row]]) -> list[Cell]:
+def is_named(method: str, ours: Sequence[str]) -> bool:
+    """Whether the method is one of ours."""
+    return any(method == name or method.startswith((f"{name}-", f"{name}+")) for name in ours)
+
+
+def best_of(scores: Mapping[str, Mapping[Any, float]]) -> str | None:
+    """The best of {name: {seed: score}}, where not all have the same seeds; less is better.
+
+    From those with most seeds to those with fewest, each is compared with the best so far by the
+    mean over the seeds of both: to have run the easy seeds only wins nothing. One that has none
+    of its seeds, or the same mean to four digits, does not replace it: methods that end where
+    others began differ in later digits only.
+    """
+    best = None
+    for name in sorted((n for n in scores if scores[n]), key=lambda n: -len(scores[n])):
+        common = scores[name].keys() & scores[best].keys() if best else set[Any]()
+        if best is None or (
+            common and _rounded_mean(scores[name], common) < _rounded_mean(scores[best], common)
+        ):
+            best = name
+    return best
+
+
+def _rounded_mean(scores: Mapping[Any, float], seeds: Iterable[Any]) -> float:
+    return float(f"{np.mean([scores[seed] for seed in sorted(seeds)]):.4g}")
+
+
+def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
     served = [row for runs in groups.values() for row in _served(runs)]
     measure = next(
         (key for key in MEASURES if served and all(row[key] is not None for row in served)),
         "regret",
     )
-    cells = [_cell(group, measure) for group in groups.values()]
+    cells = [_cell(group, measure, ours) for group in groups.values()]
     most = max(len(cell.seeds) for cell in cells)
-    scored = {name: _scored(runs, measure) for name, runs in groups.items()}
-    best = _best_opponent(cells, scored)
-    if best is not None:
-        against = scored[best.label]
-        cells = [
-            replace(cell, is_best_opponent=True)
-            if cell is best
-            else replace(cell, difference=paired(scored[cell.label], against, measure, best.label))
-            if cell.score is not None
-            else cell
-            for cell in cells
-        ]
-    return sorted((replace(cell, most=most) for cell in cells), key=_rank)
+    scored = {
+        name: {row["seed"]: row for row in _served(runs) if row[measure] is not None}
+        for name, runs in groups.items()
+    }
+    others = [c for c in sorted(cells, key=_rank) if not c.is_ours and c.score is not None]
+    several = [cell for cell in others if len(cell.seeds) > 1]
+    best = best_of(
+        {
+            cell.label: {seed: float(row[measure]) for seed, row in scored[cell.label].items()}
+            for cell in several or others
+        }
+    )
+    found = []
+    for cell in cells:
+        difference = None
+        if best is not None and cell.label != best and cell.score is not None:
+            difference = paired(scored[cell.label], scored[best], measure, best)
+        role = BEST if cell.label == best else cell.role
+        found.append(replace(cell, role=role, most=most, difference=difference))
+    return sorted(found, key=_rank)
 
 
-def _cell(rows: list[Row], measure: str) -> Cell:
-    first = rows[0]
+def _cell(rows: list[Row], measure: str, ours: Sequence[str]) -> Cell:
+    first, name = rows[0], label(rows[0]["method"], rows[0]["changes"])
     seeds = [row["seed"] for row in rows]
     if len(set(seeds)) < len(seeds):
         twice = next(seed for seed in seeds if seeds.count(seed) > 1)
         raise ValueError(
-            f"A summary needs each run once, but {label(first['method'], first['changes'])} on "
-            f"{first['problem']} has seed {twice} more than once. Keep one row of it."
+            f"A summary needs each run once, but {name} on {first['problem']} has seed {twice} "
+            f"more than once. Keep one row of it."
         )
     served = _served(rows)
-    times = {key: _stat(row[key] for row in served) for key in ("fit_seconds", "decide_seconds")}
+    fit, decide = (_stat(served, f"{what}_seconds") for what in ("fit", "decide"))
+    main = MAIN if ours and name == ours[0] else OURS
     return Cell(
         problem=first["problem"],
+        title=title_of(first),
         method=first["method"],
         changes=dict(first["changes"]),
         measure=measure,
         seeds=tuple(row["seed"] for row in served),
         runs=len(rows),
         failed=sum(failure(row) is not None for row in rows),
-        most=0,
         refused=" ".join(counted(row["refused"] or None for row in rows)) or None,
-        regret=_stat(row["regret"] for row in served),
-        gap=_stat(row["gap"] for row in served),
-        cost=_stat(row["cost"] for row in served),
-        fit_seconds=times["fit_seconds"].mean if times["fit_seconds"] else None,
-        decide_seconds=times["decide_seconds"].mean if times["decide_seconds"] else None,
+        regret=_stat(served, "regret"),
+        gap=_stat(served, "gap"),
+        cost=_stat(served, "cost"),
+        fit_seconds=fit.mean if fit else None,
+        decide_seconds=decide.mean if decide else None,
         devices=tuple(counted(row["device"] for row in served)),
         quick=bool(first.get("quick")),
+        role=main if is_named(first["method"], ours) else OTHER,
     )
-
-
-def _best_opponent(cells: list[Cell], scored: dict[str, dict[int, Row]]) -> Cell | None:
-    others = sorted((c for c in cells if not c.is_ours and c.score is not None), key=_rank)
-    several = [cell for cell in others if len(cell.seeds) > 1]
-    best = best_of(
-        {
-            cell.label: {s: float(row[cell.measure]) for s, row in scored[cell.label].items()}
-            for cell in several or others
-        }
-    )
-    return next((cell for cell in others if cell.label == best), None)
 
 
 def _served(rows: list[Row]) -> list[Row]:
+    """The rows of runs that succeeded."""
     return [row for row in rows if not row["refused"] and failure(row) is None]
 
 
-def _scored(rows: list[Row], measure: str) -> dict[int, Row]:
-    """The successful rows by seed."""
-    return {row["seed"]: row for row in _served(rows) if row[measure] is not None}
-
-
-def _stat(values: Iterable[Any]) -> Stat | None:
-    known = np.array([value for value in values if value is not None], dtype=np.float64)
+def _stat(rows: list[Row], field: str) -> Stat | None:
+    known = np.array([row[field] for row in rows if row[field] is not None], dtype=np.float64)
     if not len(known):
         return None
     sd = float(known.std(ddof=1)) if len(known) > 1 else None

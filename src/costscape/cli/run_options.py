@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from costscape.bench import Engine, Run, Swept
 
 NAMED = 5  # failed runs in a sentence, at most
+OUR_METHODS = ("df2", "blend")  # whose opponents a table shows, unless --ours names others
 
 
-class Where(StrEnum):
+class EngineName(StrEnum):
     """The engines by name; the classes are in costscape.bench."""
 
     local = "local"
@@ -20,13 +21,20 @@ class Where(StrEnum):
 
 
 Store = Annotated[Path, typer.Option(help="The folder of rows, one file a problem.")]
-Engines = Annotated[Where, typer.Option("--engine", help="Processes of this machine, or Ray.")]
+StoreArgument = Annotated[Path, typer.Argument(help="The folder of rows.")]
+Engines = Annotated[
+    EngineName, typer.Option("--engine", help="Processes of this machine, or Ray.")
+]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Runs at once; one for each core by default.")
 ]
 Address = Annotated[str | None, typer.Option(help="Of a Ray cluster; none starts one here.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; a GPU where there is one.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Small enough for minutes on two cores.")]
+Ours = Annotated[
+    list[str] | None,
+    typer.Option(help="A method to compare with its best opponent; repeat it. df2 and blend."),
+]
 
 
 def sweep_into(store: Path, runs: "list[Run]", engine: "Engine", device: str | None) -> "Swept":
@@ -60,28 +68,17 @@ def exit_if_failed(swept: "Swept", store: Path) -> None:
 
 
 def engine_of(
-    where: Where, workers: int | None, address: str | None, device: str | None
+    name: EngineName, workers: int | None, address: str | None, device: str | None
 ) -> "Engine":
     """The engine that the options name."""
     import os
 
     from costscape.bench import Here, Processes, Ray
 
-    if where is Where.ray:
+    if name is EngineName.ray:
         gpus = None if device is None else float(device.startswith("cuda"))
         return Ray(address, workers, gpus)
     if address is not None:
         raise ValueError("--address is that of a Ray cluster; it needs --engine ray.")
     count = workers or os.cpu_count() or 1
     return Processes(count) if count > 1 else Here()
-
-
-def page_of(store: Path, out: Path, commands: list[str]) -> Path:
-    """Write the page of a store."""
-    from costscape.bench import report
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    report.write_page(
-        report.read_rows(store), report.read_landscapes(store), out, commands=commands
-    )
-    return out

@@ -1,0 +1,57 @@
+"""costscape paper: the paper's tables and figures."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from costscape.cli import run_options
+from costscape.cli.errors import errors_in_words
+from costscape.cli.run_options import Address, Device, EngineName, Engines, Quick, Workers
+
+
+class Part(StrEnum):
+    """What of the paper is made."""
+
+    table = "table"
+    synthetic = "synthetic"
+    ablations = "ablations"
+    landscape = "landscape"
+
+
+@errors_in_words
+def paper(
+    part: Annotated[
+        Part,
+        typer.Argument(
+            help="table: all methods on wind, inventory, vaccine and vaccine-wave. synthetic: all "
+            "methods on both synthetic problems. ablations: variants of DF2 and DFL on wind, one "
+            "setting changed at a time. landscape: g(x, .) on both synthetic problems."
+        ),
+    ],
+    store: Annotated[
+        Path | None, typer.Option(help="The folder of rows; out/paper or out/ablations.")
+    ] = None,
+    quick: Quick = False,
+    engine: Engines = EngineName.local,
+    workers: Workers = None,
+    address: Address = None,
+    device: Device = None,
+) -> None:
+    """Make the paper's tables and figures; rows that are in the store are not run again."""
+    from costscape.bench import paper_runs, report
+
+    folder = store or Path("out/ablations" if part is Part.ablations else "out/paper")
+    if part is Part.landscape:
+        for path in paper_runs.write_landscapes(folder, quick, device):
+            print(path)
+        return
+    chosen = run_options.engine_of(engine, workers, address, device)
+    swept = run_options.sweep_into(folder, getattr(paper_runs, part)(quick), chosen, device)
+    command = f"costscape paper {part}{' --quick' * quick} --store {folder}"
+    rows, ours = report.read_rows(folder), run_options.OUR_METHODS
+    print(report.markdown(rows, ours))
+    landscapes = report.read_landscapes(folder)
+    print(report.write_page(rows, landscapes, folder / "page.html", ours, [command]))
+    run_options.exit_if_failed(swept, folder)
