@@ -31,15 +31,16 @@ def settings_of(name):
 def change_defaults(s):
     """Set the constants of DF2's default that are not settings of its constructor."""
     from costscape.methods import blended_fit
-    from costscape.methods.df2 import df2, forms
-    from costscape.training import settings as train
+    from costscape.methods.df2 import df2
+    from costscape.models import outcome_network
+    from costscape.training import settings
 
-    forms.OWN_POINTS = int(s.pop("points", forms.OWN_POINTS))
-    forms.SHARED_POINTS = int(s.pop("shared_points", forms.SHARED_POINTS))
+    outcome_network.OWN_POINTS = int(s.pop("points", outcome_network.OWN_POINTS))
+    outcome_network.SHARED_POINTS = int(s.pop("shared_points", outcome_network.SHARED_POINTS))
     df2.OWN_ACTIONS = int(s.pop("actions", df2.OWN_ACTIONS))
     df2.SHARED_ACTIONS = int(s.pop("shared_actions", df2.SHARED_ACTIONS))
-    train.STEPS = int(s.pop("steps", train.STEPS))
-    train.PATIENCE = s.pop("patience_part", train.PATIENCE)
+    settings.STEPS = int(s.pop("steps", settings.STEPS))
+    settings.PATIENCE = s.pop("patience_part", settings.PATIENCE)
     blended_fit.BEHIND = s.pop("behind", blended_fit.BEHIND)
 
 

@@ -20,9 +20,8 @@ from costscape import (
     load,
 )
 from costscape.data import Dataset
-from costscape.methods.df2 import forms
 from costscape.methods.ensemble import Blended
-from costscape.models import OutcomeNetwork
+from costscape.models import OutcomeNetwork, outcome_network
 from costscape.scenarios import ExpectedCost
 from costscape.training.settings import RATE
 
@@ -279,7 +278,7 @@ def test_scenarios_are_at_most_as_many_as_asked_for(newsvendor, demand, tiny):
 def suited(x_shape, y_shape, least_x=0.0, least_y=0.0):
     x, y = (torch.rand(40, *shape) for shape in (x_shape, y_shape))
     x.flatten()[-1], y.flatten()[-1] = least_x, least_y
-    return forms.suitable(Dataset(x, y))
+    return outcome_network.suitable(x, y)
 
 
 SHARED, PLAIN = [Absolute(), Anchored()], [Absolute(), Anchored(), LocationScale()]
@@ -305,12 +304,15 @@ def test_the_forms_that_suit_the_data(given, found):
 
 
 def test_forms_have_names_and_numbers_of_points():
-    names = [forms.name_of(form) for form in (*PLAIN, WindowLevels(), WindowLevels(Absolute()))]
+    names = [
+        outcome_network.name_of(form)
+        for form in (*PLAIN, WindowLevels(), WindowLevels(Absolute()))
+    ]
     assert names == [
         *("absolute", "anchored", "location-scale"),
         *("window-levels of anchored", "window-levels of absolute"),
     ]
-    assert [forms.usual_points(form) for form in PLAIN] == [200, 64, 64]
+    assert [outcome_network.usual_points(form) for form in PLAIN] == [200, 64, 64]
 
 
 def test_what_is_not_given_is_recorded(newsvendor, demand):

@@ -136,7 +136,7 @@ def test_a_second_stage_is_accepted_by_the_standard_error_of_blocks(
 
 
 def test_the_rule_of_acceptance_is_in_the_recipe(newsvendor, demand):
-    told = tiny(newsvendor()).unsaid(Dataset(*demand(10)))
+    told = tiny(newsvendor()).resolved_defaults(Dataset(*demand(10)))
     assert told["acceptance"] == "block standard error"
 
 

@@ -17,13 +17,13 @@ from costscape.methods import saving
 from costscape.methods.base import Method
 from costscape.methods.blended_fit import Candidate, fit_blend
 from costscape.methods.df2.df2 import DF2
-from costscape.methods.df2.forms import name_of, suitable
 from costscape.methods.ensemble import EnsembleMethod, check_scenarios
 from costscape.methods.forecast.two_stage import TwoStage
 from costscape.methods.selection import Greedy, Selection
 from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
 from costscape.methods.weighted.random_forest import RandomForest
 from costscape.models import Mixture, Outcomes, deep_by_shape
+from costscape.models.outcome_network import name_of, suitable
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Training
@@ -164,7 +164,7 @@ def default_candidates(
         "encoder": deep_by_shape(tuple(pairs.x.shape[1:])),
         "training": replace(training, lr=training.lr or RATE),
     }
-    forms = suitable(pairs) if forms is None else forms
+    forms = suitable(pairs.x, pairs.y) if forms is None else forms
     return [
         *(DF2(task, outcomes=f, folds=1, training=training, **common) for f in forms),
         TwoStage(task, Mixture(3), draws=DRAWS, **mixture, **common),

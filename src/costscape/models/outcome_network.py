@@ -15,13 +15,22 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from costscape.models.outcomes import Absolute, Anchored, LocationScale, Plain
+from costscape.models.outcomes import (
+    Absolute,
+    Anchored,
+    LocationScale,
+    Outcomes,
+    Plain,
+    WindowLevels,
+)
 from costscape.models.scaling import Units
 from costscape.scenarios import Scenarios
 
 WIDEST = 1000  # numbers of x for a linear map from all of them
 LARGEST = 20_000  # numbers of such a map
 RANGE = 3.0  # of the logarithm of the scale
+SINGLE = Anchored()  # of one network, where no form is given
+SHARED_POINTS, OWN_POINTS = 200, 64  # outcomes that all x share, and those that x moves
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge regression, for each row
 
 
@@ -110,6 +119,30 @@ class OutcomeNetwork(nn.Module):
 def has_line(x: Float[Tensor, "n ..."], y: Float[Tensor, "n ..."]) -> bool:
     """Whether a linear map from x to y is small enough to be learned."""
     return x[0].numel() <= WIDEST and x[0].numel() * y[0].numel() <= LARGEST
+
+
+def suitable(x: Float[Tensor, "n ..."], y: Float[Tensor, "n ..."]) -> list[Outcomes]:
+    """Return the forms that can be fitted to such x and y."""
+    forms: list[Outcomes] = [Absolute(), Anchored()]
+    if has_line(x, y):
+        forms.append(LocationScale())
+    one_series = x.ndim == 3 and x.shape[2] == 1 and y.ndim == 2
+    if one_series and x.min() >= 0 and y.min() >= 0:
+        forms.append(WindowLevels())
+    return forms
+
+
+def usual_points(form: Outcomes) -> int:
+    """Return how many outcomes a network has where the user gives no number."""
+    return SHARED_POINTS if isinstance(form, Absolute) else OWN_POINTS
+
+
+def name_of(form: Outcomes) -> str:
+    """Return the form's name, such as "anchored" or "window-levels of anchored"."""
+    if isinstance(form, WindowLevels):
+        return f"window-levels of {name_of(form.of)}"
+    names = {Absolute: "absolute", Anchored: "anchored", LocationScale: "location-scale"}
+    return names[type(form)]
 
 
 def ridge(z: Float[Tensor, "n k"], t: Float[Tensor, "n m"]) -> nn.Linear:

@@ -11,14 +11,14 @@ from costscape.solvers.convex import Convex
 from costscape.solvers.exhaustive import Exhaustive
 from costscape.solvers.projected_adam import ProjectedAdam
 
-STRONGEST_FIRST: tuple[Solver, ...] = (Exhaustive(), Separable(), Convex(), ProjectedAdam())
+STRONGEST_FIRST: tuple[Solver, ...] = (Separable(), Exhaustive(), Convex(), ProjectedAdam())
 
 
 @dataclass(frozen=True)
 class Auto(Solver):
     """Solves each problem with the strongest solver that does not refuse it.
 
-    The order is ``Exhaustive``, ``Separable``, ``Convex``, ``ProjectedAdam``: exact and global
+    The order is ``Separable``, ``Exhaustive``, ``Convex``, ``ProjectedAdam``: exact and global
     solvers come first. ``pick`` returns the solver of a problem.
 
     Args:
@@ -37,8 +37,11 @@ class Auto(Solver):
         return found.coarse() if self.rough else found
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
-        reasons = [s.refuses(objective, feasible) for s in STRONGEST_FIRST]
-        return None if None in reasons else reasons[-1]
+        reason: str | None = None
+        for solver in STRONGEST_FIRST:
+            if (reason := solver.refuses(objective, feasible)) is None:
+                return None
+        return reason
 
     def coarse(self) -> "Auto":
         return Auto(rough=True)

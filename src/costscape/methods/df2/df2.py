@@ -19,7 +19,6 @@ from costscape.data import Dataset, Fold, check_folds, join
 from costscape.methods import saving
 from costscape.methods.base import Method
 from costscape.methods.blended_fit import Candidate, fit_blend
-from costscape.methods.df2.forms import SINGLE, name_of, suitable, usual_points
 from costscape.methods.df2.targets import Costs, Objective, Slopes, Target, absolute_errors
 from costscape.methods.ensemble import Blended, EnsembleMethod, take
 from costscape.methods.scoring import validation_cost
@@ -33,6 +32,7 @@ from costscape.models import (
     WindowLevels,
     deep_by_shape,
 )
+from costscape.models.outcome_network import SINGLE, name_of, suitable, usual_points
 from costscape.scenarios import ExpectedCost
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
@@ -185,7 +185,7 @@ class DF2(EnsembleMethod):
     def _forms(self, train: Dataset) -> list[Outcomes]:
         if self.outcomes is not None:
             return [self.outcomes]
-        return [SINGLE] if self.folds == 1 else suitable(train)
+        return [SINGLE] if self.folds == 1 else suitable(train.x, train.y)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         if self.folds == 1:

@@ -6,7 +6,7 @@
 A decision depends on g up to a constant in a only. What f(y, .) has in common over all actions is
 noise to the decision, often most of the noise, and slopes are free of it. For f = |y - a| the
 second is the continuous ranked probability score (Matheson and Winkler, 1976). In one coordinate
-its square root bounds the regret (docs/maths.md).
+its square root bounds the regret (docs/concepts/slopes.md).
 """
 
 from abc import ABC, abstractmethod

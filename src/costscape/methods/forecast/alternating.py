@@ -11,8 +11,8 @@ from costscape.methods.forecast.base import ForecastMethod, Network
 from costscape.models import Point
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
-from costscape.training.averaging import copy_of
 from costscape.training.checkpoint import Checkpoint
+from costscape.training.fit_state import copy_of
 from costscape.training.progress import progress
 from costscape.training.settings import check_ema
 

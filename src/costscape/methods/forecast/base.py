@@ -17,9 +17,8 @@ from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost
 from costscape.task import Task
 from costscape.training import Fit, History, Training, fit_all
-from costscape.training.averaging import copy_of
 from costscape.training.compiled_loss import Loss
-from costscape.training.fit_state import Score
+from costscape.training.fit_state import Score, copy_of
 from costscape.training.settings import check_ema
 
 SHOWN = 1000  # draws of scenarios() where deciding needs none

@@ -37,7 +37,7 @@ from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import History, Training
-from costscape.training.averaging import copy_of
+from costscape.training.fit_state import copy_of
 
 
 @dataclass(frozen=True)
