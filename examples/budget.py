@@ -1,10 +1,10 @@
-"""Share a budget when shortages add up: three solvers on one learned landscape.
+"""Allocate a budget when shortages add up: three solvers on one learned expected cost.
 
 python examples/budget.py
 
 Four districts ask for help. The cost is the square of the whole shortage, so it is no sum over
 districts, and each unit sent costs a little: f(y, a) = (sum_i (y_i - a_i)+)^2 + 0.2 sum_i a_i.
-It is convex, and written once more for cvxpy, so an exact solver can judge the iterative ones.
+It is convex, and written once more for cvxpy, so an exact solver can check the iterative ones.
 """
 
 import time
@@ -56,7 +56,7 @@ def main():
         answers.append((type(solver).__name__, found, time.perf_counter() - begin))
     exact = answers[0][1].cost
 
-    print(f"{'solver':14}  {'g(x, a)':>8}  {'over exact':>10}  {'seconds':>7}  {'cost paid':>9}")
+    print(f"{'solver':14}  {'g(x, a)':>8}  {'over exact':>10}  {'seconds':>7}  {'mean cost':>9}")
     for name, found, seconds in answers:
         over, paid = float((found.cost - exact).mean()), float(cost(y, found.action).mean())
         print(f"{name:14}  {found.cost.mean():8.4f}  {over:10.5f}  {seconds:7.2f}  {paid:9.4f}")

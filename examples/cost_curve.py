@@ -1,4 +1,4 @@
-"""Draw a learned landscape g(x, .) beside the true one, for data whose law is known.
+"""Draw a learned expected cost g(x, .) and the true one, for data whose law is known.
 
 python examples/cost_curve.py
 

@@ -1,9 +1,9 @@
-"""Bring your own method: decide for what happened last.
+"""Add your own method: decide for the last outcomes.
 
 python examples/own_method.py
 
-A method that gives Scenarios needs no solver code: it says what may happen, and the rest of the
-library decides, saves, loads and scores. This one weighs the last k outcomes alike.
+A method that returns Scenarios needs no solver code: the library decides, saves, loads and
+evaluates. This method gives the last k outcomes equal weights.
 """
 
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class LastOutcomes(cs.ScenarioMethod):
 
 
 def drifting(n, seed):
-    """Demand that grows by half over the n days, after which a constant order comes too late."""
+    """Demand that grows by half over the n days, so a constant order is too low."""
     rng = torch.Generator().manual_seed(seed)
     level = torch.linspace(1.0, 1.5, n)[:, None]
     y = level + 0.1 * torch.randn(n, 7, generator=rng)

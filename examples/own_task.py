@@ -3,7 +3,7 @@
 python examples/own_task.py
 
 Demand is uniform between 4 and 8 times the warmth. A tub costs 1 and sells for 4, so the best
-order is the 3/4 quantile of demand, 7 times the warmth. The model is told neither.
+order is the 3/4 quantile of demand, 7 times the warmth. The model knows neither of these facts.
 """
 
 import torch

@@ -2,9 +2,9 @@
 
 python examples/which_method.py
 
-Five years of a store's real sales travel with the package. The usual methods learn from the
-earlier ones and are tested, day by day and in pairs, on the last. The fits are brief: for the
-real thing leave ``seeds`` and the trainings out.
+The data are five years of real sales of a store, which come with the package. ``compare`` fits
+the usual methods on the earlier rows and tests them in pairs on the last fifth. The fits are
+short: for a real comparison leave ``seeds`` and the trainings out.
 """
 
 import torch
@@ -22,10 +22,10 @@ def main():
     x, y = sales_of(item=1)
     task, brief = cs.problems.inventory(), cs.Training(epochs=8, lr=0.002)
     methods = cs.default_methods(task, brief)
-    # sales wander: outcomes are multiples of the level of the last days; one network
+    # the level of sales changes: outcomes are multiples of the level of the last days; one network
     methods["DF2"] = cs.DF2(task, outcomes=cs.WindowLevels(), folds=1, training=brief)
-    # a window spans 28 days, or 14 rows: so many are left out before each cut, and so many are
-    # resampled together
+    # a window spans 28 days, or 14 rows: 14 rows are left out before each cut, and blocks of 14
+    # rows are resampled
     found = cs.compare(task, x, y, methods=methods, seeds=1, gap=14, block=14, progress=False)
     print(found)
     model = found.fitted[found.recommended].fit(x, y)  # now from all rows

@@ -96,8 +96,7 @@ for name, rule in rules.items():
 print(f"{'DF2.quick':20}", cs.evaluate(model, X_test, Y_test, block=28))
 
 # %% [markdown]
-# `block=28` tells `evaluate` that 28 neighbouring rows share days, so that the standard error is
-# honest.
+# `block=28`: 28 neighbouring rows share days, so the standard error resamples blocks of 28 rows.
 #
 # ## Four weeks of orders
 
