@@ -15,8 +15,8 @@ import costscape as cs
 from costscape.bench.zoo import GENERATED, ZOO
 from costscape.cli import app
 from costscape.methods.df2 import df2
-from costscape.methods.df2.forms import usual_points
 from costscape.methods.forecast import base as forecasting
+from costscape.models.outcome_network import usual_points
 from costscape.solvers.auto import STRONGEST_FIRST
 
 ROOT = Path(__file__).parents[1]
