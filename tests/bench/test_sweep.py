@@ -15,7 +15,7 @@ from costscape.bench.row_store import read_store
 from costscape.bench.store_files import key_of, merged_paths, read_lines
 from costscape.task import Refusal
 
-NOISE = {"fit_seconds", "decide_seconds", "peak_memory", "made"}
+NOISE = {"fit_seconds", "decide_seconds", "peak_memory", "made", "commit"}
 RUNS = [Run("synthetic-convex", m, seed, {}, True) for m in ("constant", "cme") for seed in (0, 1)]
 
 
