@@ -1,6 +1,5 @@
 """The real problems against what is known of them; with the public files where they are."""
 
-import os
 from dataclasses import fields, replace
 from functools import partial
 
@@ -16,11 +15,13 @@ from costscape import (
 )
 from costscape.bench import PROBLEMS, method_of
 from costscape.data import Splits
+from costscape.problems.files.sources import find
 
-REAL = ("wind", "wind-farm", "inventory", "inventory-store", "vaccine", "vaccine-wave")
-public = pytest.mark.skipif(
-    "COSTSCAPE_DATA" not in os.environ, reason="COSTSCAPE_DATA names no folder of public files"
-)
+public = pytest.mark.skipif(find("wind") is None, reason="TenneT's public file is not here")
+REAL = [
+    pytest.param("wind", marks=public),
+    *("wind-farm", "inventory", "inventory-store", "vaccine", "vaccine-wave"),
+]
 
 
 @pytest.fixture(scope="module")

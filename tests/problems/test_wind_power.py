@@ -11,6 +11,7 @@ import torch
 
 from costscape.problems import bidding_windows, wind, wind_farm
 from costscape.problems.wind_bids.wind_power import LA_HAUTE_BORNE, UNIT
+from costscape.problems.wind_bids.wind_recipe import wind_farm_bidding, wind_power
 
 
 @pytest.fixture(scope="module")
@@ -211,3 +212,10 @@ def test_the_public_file_has_the_windows_and_the_scale_of_the_specification():
     everything = torch.cat([p.y.flatten() for p in vars(data.splits).values()])
     assert 2.8 < float(everything.max()) < 2.885
     assert everything.min() >= 0
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_problem_wind_needs_its_own_file():
+    with pytest.raises(FileNotFoundError, match=r"costscape fetch wind.*wind-farm"):
+        wind_power()
+    assert "La Haute Borne" in wind_farm_bidding().source

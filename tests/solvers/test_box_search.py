@@ -1,21 +1,22 @@
-"""The exact solver's short cuts, each against the plain way."""
+"""The box search against brute force, scipy, and itself without a table of costs."""
 
+from dataclasses import replace
 from math import prod
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 
 import costscape.solvers.box_search as module
-import costscape.solvers.grids.modelled as modelled
-import costscape.solvers.grids.table as table
+import costscape.solvers.cost_table as table
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
 from costscape.problems import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 
 
 class Plain:
-    """The same objective, of which the solver knows nothing but its costs: no short cut is its."""
+    """The same objective, of which the solver knows nothing but its costs: it has no table."""
 
     def __init__(self, g):
         self.g, self.terms = g, g.terms
@@ -36,7 +37,7 @@ def surface(task, B, S, shared, dtype=torch.float32, seed=0, sharp=2.0, spread=1
 
 
 def both(g, solver=None):
-    """Double-precision costs of the decision with short cuts, and of the one without."""
+    """Double-precision costs of the decision with a table, and of the one without."""
     solver, C = solver or Separable(), g.task.feasible
     fast = solver.minimise(g, C, len(g))
     slow = solver.minimise(Plain(g), C, len(g))
@@ -57,7 +58,7 @@ TASKS = {
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
 @pytest.mark.parametrize(("dtype", "tol"), [(torch.float32, 4e-6), (torch.float64, 1e-12)])
 @pytest.mark.parametrize("B", [1, 1000])
-def test_short_cuts_cost_nothing(name, shared, dtype, tol, B):
+def test_the_table_does_not_change_the_cost_of_a_decision(name, shared, dtype, tol, B):
     task = TASKS[name]()
     g = surface(task, B, 40 if B > 1 else 300, shared, dtype, spread=1.5)
     found, fast, slow = both(g)
@@ -74,7 +75,7 @@ def test_short_cuts_cost_nothing(name, shared, dtype, tol, B):
     points=st.integers(1, 80),
 )
 @settings(deadline=None, max_examples=60)
-def test_short_cuts_cost_nothing_whatever_the_cost(seed, sharp, shared, jump, wave, points):
+def test_the_table_does_not_change_the_cost_whatever_f_is(seed, sharp, shared, jump, wave, points):
     """Kinks, jumps and waves, in one cost."""
 
     def terms(y, a):
@@ -86,30 +87,66 @@ def test_short_cuts_cost_nothing_whatever_the_cost(seed, sharp, shared, jump, wa
     assert (fast <= slow + 1e-5 * (1 + slow.abs())).all()
 
 
-@pytest.mark.parametrize("frequency", [300.0, 3000.0])
-def test_what_no_parabola_fits_is_searched_in_the_plain_way(frequency, monkeypatch):
-    task = SeparableTask(
-        lambda y, a: (y - a) ** 2 + 0.1 * (frequency * (a + y)).cos(), Box(-1.0, 1.0, dim=2)
-    )
-    g = surface(task, 8, 50, True)
-    slow = Separable().minimise(Plain(g), task.feasible, 8)
-    asked = []
-    plain = modelled.halved
-    monkeypatch.setattr(modelled, "halved", lambda g, *a: asked.append(len(g)) or plain(g, *a))
-    fast = Separable().minimise(g, task.feasible, 8)
-    assert asked == [8]
-    torch.testing.assert_close(fast.cost, slow.cost, rtol=1e-5, atol=1e-5)
+@given(
+    seed=st.integers(0, 2**31),
+    sharp=st.floats(0, 10),
+    shared=st.booleans(),
+    kink=st.floats(0, 5),
+    points=st.integers(1, 40),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+@settings(deadline=None, max_examples=60)
+def test_convex_costs_are_decided_as_by_scipy(seed, sharp, shared, kink, points, dtype):
+    def terms(y, a):
+        return (y - a) ** 2 + kink * (y - a).relu()
+
+    task = SeparableTask(terms, Box([-2.0, -1.0], [2.0, 3.0]), convex=True)
+    g = surface(task, 2, points, shared, dtype, seed=seed, sharp=sharp)
+    found = Separable().minimise(g, task.feasible, 2)
+    for b, i in ((0, 0), (1, 1)):
+        w = g.scenarios.weights[b].double()
+        y = g.scenarios.values[0 if shared else b, :, i].double()
+        lower, upper = (float(end[i]) for end in task.feasible.bounds)
+
+        def cost(a, w=w, y=y):
+            return float((w * terms(y, torch.as_tensor(a))).sum())
+
+        best = minimize_scalar(
+            cost, bounds=(lower, upper), method="bounded", options={"xatol": 1e-9}
+        )
+        least = min(best.fun, cost(lower), cost(upper))
+        a = float(found.action[b, i])
+        tolerance = 2.0**-20 * (upper - lower)  # of the position
+        assert cost(a) <= least + tolerance * (1 + kink) + 1e-6 * (1 + abs(least))
+        if dtype == torch.float64:  # strongly convex: the position is determined
+            exact = min((best.x, lower, upper), key=cost)
+            assert abs(a - exact) <= 1.1 * tolerance
 
 
-def test_most_costs_need_no_second_search(monkeypatch):
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+def test_no_action_of_a_dense_grid_is_better(name, shared):
+    task = TASKS[name]()
+    g = surface(task, 6, 80, shared, torch.float64, spread=1.5)
+    found = Separable().minimise(g, task.feasible, 6)
+    lower, upper = task.feasible.bounds
+    t = torch.linspace(0, 1, 20_001, dtype=torch.float64)[:, None]
+    least = g.terms((lower + t * (upper - lower))[None]).amin(1).sum(-1)
+    assert (found.cost <= least + 1e-5 * (1 + least.abs())).all()
+
+
+def test_outcomes_that_only_one_x_has_are_not_tabulated(monkeypatch):
     def never(*_):
-        raise AssertionError("searched in the plain way")
+        raise AssertionError("made a table")
 
-    for each in (module, modelled):
-        monkeypatch.setattr(each, "halved", never)
-    for name in TASKS:
-        g = surface(TASKS[name](), 50, 200, True)
-        Separable().minimise(g, g.task.feasible, 50)
+    monkeypatch.setattr(module, "cost_table", never)
+    g = surface(TASKS["nonconvex"](), 1, 100, True)
+    alone = g.on(replace(g.scenarios, own=True))
+    found = Separable().minimise(alone, g.task.feasible, 1)
+    w, y = g.scenarios.weights, g.scenarios.values
+    pair = g.on(Scenarios(w.expand(2, -1), y.expand(2, -1, -1).contiguous()))
+    other = Separable().minimise(pair, g.task.feasible, 2)
+    torch.testing.assert_close(found.cost[0], other.cost[0], rtol=2e-6, atol=2e-6)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -158,7 +195,7 @@ def test_light_outcomes_are_left_out_within_the_bound(name, shared, eps, monkeyp
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
 @pytest.mark.parametrize("sharp", [0.1, 20.0], ids=["flat", "peaked"])
 def test_a_hundred_thousand_points_stay_within_the_memory_allowed(shared, sharp, monkeypatch):
-    monkeypatch.setattr(table, "BYTES", 0)  # or a short grid would be tabulated
+    monkeypatch.setattr(table, "TABLE_BYTES", 0)  # or a short grid would be tabulated
     most = 0
 
     def terms(y, a):

@@ -1,51 +1,76 @@
-"""Exact minimisation, coordinate by coordinate."""
+"""Box search: the global minimum over a Box of an expected cost that is a sum over coordinates.
+
+    minimise  g(x, a) = sum_i g_i(x, a_i)  over  lower_i <= a_i <= upper_i
+
+Each coordinate is a search in one variable. All x and all coordinates are searched at once, in
+four steps:
+
+1. Grid. Evaluate g_i on an even grid: a fine one where all x share their outcomes (f is then
+   evaluated once for all x, and its table is cached), a coarse one where each x has its own.
+2. Cells. After a coarse grid, cut its most promising cells as finely as the fine grid.
+3. Minima. Keep the few lowest local minima of the grid.
+4. Halving. Halve the cells beside each minimum, keeping the best point, until they are
+   2^-20 of the interval wide. Return the best point. (With shared outcomes and f that is not
+   convex, cells are cut into four.)
+
+Guarantees. For convex f the action is within 2^-halvings of the interval of the minimum, as far
+as the precision resolves g. For other f the same holds if no dip of g_i that holds the minimum is
+narrower than a cell of the fine grid. The answer of one x does not depend on the other x of the
+batch, except for the rounding of matrix products of another size.
+
+Cost in evaluations of f, for B rows, S outcomes and d coordinates, each x d: with shared outcomes
+1025 x S for a new table, S for a cached one, then 20 to 30 x B x S for each local minimum; with
+own outcomes 167 x B x S, then 20 x B x S for each local minimum, or 43 x B x S in all where f is
+convex.
+"""
 
 from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from costscape.scenarios import ExpectedCost, Scenarios, Surface
+from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
 from costscape.solvers.base import Objective, Solution, Solver
-from costscape.solvers.grids.condensed import condensed
-from costscape.solvers.grids.dust import without_dust
-from costscape.solvers.grids.even import even_grid
-from costscape.solvers.grids.modelled import close, modelled_alone
-from costscape.solvers.grids.nodes import among_nodes
-from costscape.solvers.grids.spots import Spots, halved
-from costscape.solvers.grids.table import Table, cost_table, fits, kept_table
-from costscape.solvers.grids.valleys import hopeful, local_minima, promising
-from costscape.task import SeparableTask
+from costscape.solvers.cost_table import cost_table, fits
+from costscape.solvers.grid_minima import (
+    Costs,
+    Points,
+    cut_cells,
+    local_minima,
+    may_be_lowest,
+    promising_cells,
+)
 
-ROWS = 2**22  # costs held at once on the first grid
-MANY = 1024  # outcomes, from which on light ones are looked for
+CONVEX_GRID = 9  # points where each x has its own outcomes and f is convex
+GRID_COSTS = 2**22  # costs of the first grid in memory at once
+MANY_OUTCOMES = 1024  # from which on light outcomes are left out
+SHARED_PARTS = 4  # of a cell: shared outcomes often make several dips in one
+NEGLIGIBLE = 1e-30  # weights below are no part of any sum, and processors are slow with them
+ALL_MINIMA = 2.0**-18  # cell width down to which all minima are refined; below, the best one
 
 
 @dataclass(frozen=True)
 class Separable(Solver):
-    """argmin over a Box of g(x, a) = sum_i g_i(x, a_i), each coordinate searched on its own.
+    """Global search for a SeparableTask on a Box: a grid, then halving, for each coordinate.
 
-    First g_i on an even grid of ``grid`` points, one matrix product when all x share their
-    outcomes. When each x has its own, the grid has ``own_grid`` points, and only the ``cells``
-    most promising of its cells, the neighbours of local minima first, are cut as finely as the
-    other. So is one x alone whose outcomes are new, for they may be its own. Then the best
-    ``basins`` points are refined by halving their cell until it is 2^-20 of the interval. Global
-    for any f that has no dip narrower than a cell, exact for convex f whatever the grid. Cost:
-    grid x S evaluations of f with shared outcomes, on a CPU only when they are new, about
-    170 x B x S without, 10 x B x S where f is convex; and for the refinement 20 x B x S for each
-    valley there is.
-
-    ``prune``: where there are too many outcomes to tabulate f, few may stand for all
-    (``condensed``), on a CPU in single precision and where summand i looks at y_i alone; or the
-    lightest, less than ``prune`` in all for one x, may be left out of its search. Its decision
-    then costs at most ``prune`` times the spread of f more, and so much at most its cost is off.
-    Each x is searched among all outcomes where neither keeps that bound, and with 0.
+    Args:
+        grid: int, default 1025. Points of the grid where all x share their outcomes.
+        own_grid: int, default 65. Points of the first grid where each x has its own outcomes.
+        cells: int, default 6. Cells of that first grid that are cut as finely as ``grid``; 0
+            refines the minima of the first grid alone.
+        basins: int, default 3. Local minima that are refined; convex f has one.
+        halvings: int, default 20. The search ends when cells are 2^-halvings of the interval.
+        prune: float, 0 <= prune < 1, default 1e-6. From 1024 outcomes on, where the table of f
+            would be too large, the search leaves out the lightest outcomes, at most ``prune`` of
+            the weight of each x. The action then costs at most ``prune`` times the spread of f
+            more than the best one. The cost that is returned is that of all outcomes.
     """
 
     grid: int = 1025
-    own_grid: int = 65  # when each x has its own outcomes
+    own_grid: int = 65
     cells: int = 6
     basins: int = 3
     halvings: int = 20
@@ -71,125 +96,111 @@ class Separable(Solver):
 
     def coarse(self) -> "Separable":
         return Separable(
-            min(self.grid, 257),
-            min(self.own_grid, 17),
-            0,
-            1,
-            min(self.halvings, 8),
-            self.prune,
+            grid=min(self.grid, 257),
+            own_grid=min(self.own_grid, 17),
+            cells=0,
+            basins=1,
+            halvings=min(self.halvings, 8),
+            prune=self.prune,
         )
 
     def _minimise(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         g, box = cast(Surface, objective), cast(Box, feasible)
-        points = self.grid if g.shared else 9 if g.convex else self.own_grid
-        # a block of rows at a time keeps the first grid's costs (rows, points, d) small
-        rows = max(1, ROWS // (points * feasible.dim))
+        points = self.grid if g.shared else CONVEX_GRID if g.convex else self.own_grid
+        rows = max(1, GRID_COSTS // (points * box.dim))  # bounds the memory of the first grid
         with torch.no_grad():
             if isinstance(g, ExpectedCost):
-                if batch == 1 and (found := self._alone(g, box, points)) is not None:
-                    return Solution(*found)
                 g = g.on(g.scenarios.by_coordinate())
             parts = [
-                self._rows(g.rows(slice(i, i + rows)), box, points) for i in range(0, batch, rows)
+                self._solve_rows(g.rows(slice(first, first + rows)), box, points)
+                for first in range(0, batch, rows)
             ]
-        return Solution(*(torch.cat(part) for part in zip(*parts, strict=True)))
+        actions, costs = zip(*parts, strict=True)
+        return Solution(torch.cat(actions), torch.cat(costs))
 
-    def _alone(self, g: ExpectedCost, box: Box, points: int) -> tuple[Tensor, Tensor] | None:
-        """For one x, from a table; None where there is none, or it does not serve."""
-        if not (fits(g, points) and self._modelled(box, points)):
-            return None
-        grid = even_grid(box, points)
-        table = kept_table(g, grid.actions) or cost_table(g, grid.actions)
-        return modelled_alone(g, grid, table, self._basins(g, points), 2.0**-self.halvings)
-
-    def _rows(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
+    def _solve_rows(
+        self, g: Surface, box: Box, points: int
+    ) -> tuple[Float[Tensor, "B d"], Float[Tensor, "B"]]:
+        """Search for some of the x, without outcomes of negligible weight."""
         if not isinstance(g, ExpectedCost):
             return self._search(g, box, points)
-        many = g.scenarios.weights.shape[1] >= MANY and not fits(g, points)
-        if not (self.prune and many):
-            return self._search(g.on(_without_dust(g.scenarios)), box, points)
-        if (found := self._condensed(g, box, points)) is None:
-            return self._pruned(g, box, points)
-        a, cost, sure = found
-        if sure.all():
-            return a, cost
-        rest = (~sure).nonzero()[:, 0]
-        some = g if len(rest) == len(a) else g.on(g.scenarios.pick(rest))
-        other, more = self._pruned(some, box, points)
-        return a.index_put((rest,), other), cost.index_put((rest,), more)
-
-    def _condensed(
-        self, g: ExpectedCost, box: Box, points: int
-    ) -> tuple[Tensor, Tensor, Tensor] | None:
-        """From fewer outcomes, each x to be trusted or not; None where there are no fewer."""
-        if not (g.shared and box.lower.device.type == "cpu" and self._modelled(box, points)):
-            return None
-        grid = even_grid(box, points)
-        few = condensed(g, grid.actions)
-        if few is None:
-            return None
-        w, basins, least = g.scenarios.weights, self._basins(g, points), 2.0**-self.halvings
-        task = cast(SeparableTask, g.task)
-        return among_nodes(task, box, few, w, grid.t, basins, least, self.prune)
-
-    def _pruned(self, g: ExpectedCost, box: Box, points: int) -> tuple[Tensor, Tensor]:
-        """Without the lightest outcomes."""
-        g = g.on(_without_dust(g.scenarios))
-        few = g.scenarios.pruned(self.prune)
-        if few is g.scenarios:
+        scenarios = g.scenarios
+        weights = torch.nn.functional.threshold(scenarios.weights, NEGLIGIBLE, 0.0)
+        g = g.on(replace(scenarios, weights=weights))
+        if not self.prune or weights.shape[1] < MANY_OUTCOMES or fits(g, points):
             return self._search(g, box, points)
-        a, _ = self._search(g.on(few.by_coordinate()), box, points)
-        return a, g(a[:, None])[:, 0]
+        heavy = g.scenarios.pruned(self.prune)
+        if heavy is g.scenarios:
+            return self._search(g, box, points)
+        action, _ = self._search(g.on(heavy.by_coordinate()), box, points)
+        return action, g(action[:, None])[:, 0]
 
-    def _modelled(self, box: Box, points: int) -> bool:
-        """Whether the grid and its numbers are such that g is modelled between its points."""
-        fine = points >= 5 and 1 / (points - 1) > 2.0**-self.halvings
-        return fine and box.lower.dtype == torch.float32
-
-    def _basins(self, g: Surface, points: int) -> int:
-        return 1 if g.convex else min(self.basins, points)
-
-    def _search(self, g: Surface, box: Box, points: int) -> tuple[Tensor, Tensor]:
-        grid = even_grid(box, points)
-        t, actions, lower, width = grid.t, grid.actions, grid.lower, grid.width
+    def _search(
+        self, g: Surface, box: Box, points: int
+    ) -> tuple[Float[Tensor, "B d"], Float[Tensor, "B"]]:
+        """The four steps of the search."""
+        basins = 1 if g.convex else min(self.basins, points)
+        positions = torch.linspace(0, 1, points, dtype=box.lower.dtype, device=box.lower.device)
         step = 1 / (points - 1)
-        basins = self._basins(g, points)
-        least = 2.0**-self.halvings
-        table = None
-        if isinstance(g, ExpectedCost) and fits(g, points):
-            table = cost_table(g, actions)
-        first = _on_grid(g, actions, table)
-        best, k, found = local_minima(first, basins)
-        finer = (self.grid - 1) // (points - 1)
+
+        grid_costs = _costs_on_grid(g, _actions(positions[:, None], box))  # (B, d, J)
+        minima = local_minima(grid_costs, basins)
+        finer = (self.grid - 1) // (points - 1)  # cells of the fine grid in one of this grid
         if g.convex or self.cells == 0 or finer < 2:
-            t = t[k]
-            found &= hopeful(first, best, k)
+            t = positions[minima.index]
+            exists = minima.exists & may_be_lowest(grid_costs, minima)
         else:
             step /= finer
-            t = t[promising(first, k, self.cells)]  # the left ends of cells
-            inner = step * torch.arange(finer + 1).to(t)
-            t = (t[..., None] + inner).flatten(-2).clamp(max=1)
-            best, k, found = local_minima(g.terms(lower + t.mT * width).mT, basins)
-            t = t.gather(-1, k)
-        spots, found = Spots(t.mT, best.mT, step), found.mT
-        if table is not None and self._modelled(box, points):
-            spots = close(cast(ExpectedCost, g), box, table, first, spots, k.mT, found, least)
-        else:
-            spots = halved(g, box, spots, found, least)
-        return box.project(lower + spots.t[:, 0] * width), spots.cost[:, 0].sum(-1)
+            left_ends = positions[promising_cells(grid_costs, minima.index, self.cells)]
+            inner = step * torch.arange(finer + 1).to(left_ends)
+            fine = (left_ends[..., None] + inner).flatten(-2).clamp(max=1)  # (B, d, J)
+            minima = local_minima(_costs_at(g, box)(fine.mT).mT, basins)
+            t, exists = fine.gather(-1, minima.index), minima.exists
+
+        best = self._refine(g, box, Points(t.mT, minima.cost.mT, step), exists.mT)
+        return box.project(_actions(best.t[:, 0], box)), best.cost[:, 0].sum(-1)
+
+    def _refine(
+        self, g: Surface, box: Box, points: Points, exists: Bool[Tensor, "B n d"]
+    ) -> Points:
+        """Narrow the cells beside each minimum, then only those beside the best one."""
+        least = 2.0**-self.halvings
+        parts = SHARED_PARTS if g.shared and not g.convex else 2
+        if exists.shape[1] > 1:
+            points = _cut_existing(g, box, points, exists, max(least, ALL_MINIMA), parts).lowest()
+        return cut_cells(_costs_at(g, box), points, least, parts)
 
 
-def _without_dust(s: Scenarios) -> Scenarios:
-    return replace(s, weights=without_dust(s.weights))
+def _cut_existing(
+    g: Surface, box: Box, points: Points, exists: Bool[Tensor, "B n d"], least: float, parts: int
+) -> Points:
+    """Cut cells, and evaluate f only for minima that an x has in some coordinate."""
+    if not isinstance(g, ExpectedCost):
+        return cut_cells(_costs_at(g, box), points, least, parts)
+    some = exists.any(-1)
+    some[:, 0] = True  # each x has a lowest minimum
+    x, which = where = some.nonzero(as_tuple=True)
+    if len(x) > len(some):
+        g = g.on(g.scenarios.pick(x).by_coordinate())  # one row for each minimum
+    rows = Points(points.t[x, which][:, None], points.cost[x, which][:, None], points.step)
+    found = cut_cells(_costs_at(g, box), rows, least, parts)
+    t = points.t.index_put(where, found.t[:, 0])
+    return Points(t, points.cost.index_put(where, found.cost[:, 0]), found.step)
 
 
-def _on_grid(g: Surface, a: Tensor, table: Table | None) -> Tensor:
-    """The d summands of g at shared actions (J, d), as (B, d, J)."""
-    if table is None:
-        return g.terms(a[None]).mT.contiguous()
-    assert isinstance(g, ExpectedCost)
-    flat = g.scenarios.weights @ table.costs.flatten(0, 1).T
-    first: Tensor = flat.unflatten(1, table.costs.shape[:2])
-    return first
+def _actions(t: Float[Tensor, "*batch #d"], box: Box) -> Float[Tensor, "*batch d"]:
+    """The actions at shares t of the box."""
+    return box.lower + t * (box.upper - box.lower)
+
+
+def _costs_at(g: Surface, box: Box) -> Costs:
+    return lambda t: g.terms(_actions(t, box))
+
+
+def _costs_on_grid(g: Surface, actions: Float[Tensor, "J d"]) -> Float[Tensor, "B d J"]:
+    """The summands of g at actions shared by all x, from a table of f where one fits."""
+    if isinstance(g, ExpectedCost) and fits(g, len(actions)):
+        return cost_table(g, actions).expected(g.scenarios.weights)
+    return g.terms(actions[None]).mT.contiguous()

@@ -76,8 +76,8 @@ def simulate(
       compartments negative there.
 
     Batch axes broadcast, and m is never copied along the axes it lacks. Gradients are torch's own;
-    each week of a group of simulations is computed again in the backward pass, which bounds the
-    memory to that of one week of one group and a state for each week.
+    where there is more than one week or group of simulations, each is computed again in the
+    backward pass, which bounds the memory to that of one week of one group and a state for each.
     """
     K = len(population)
     batch = torch.broadcast_shapes(m.shape[:-3], doses.shape[:-1])
@@ -92,8 +92,9 @@ def simulate(
     flow = by_day * population.unsqueeze(-1) / population - torch.diag_embed(by_day.sum(-1))
 
     x = torch.cat([start, torch.zeros_like(start[:1])]).unsqueeze(1)
-    run = partial(_run, x, beta, sigma, gamma, days, dose_days, steps)
     most = GROUP.get(given.device.type, GROUP["cpu"])
+    recompute = days > WEEK or given.shape[:-1].numel() > most
+    run = partial(_run, x, beta, sigma, gamma, days, dose_days, steps, recompute)
     rows = max(1, most // max(1, given.shape[1]))
     groups = zip(flow.split(rows), given.split(rows), strict=True)
     end = torch.cat([torch.cat([run(f, d) for d in g.split(most, 1)], 2) for f, g in groups])
@@ -111,6 +112,7 @@ def _run(
     days: int,
     dose_days: int,
     steps: int,
+    recompute: bool,
     flow: Float[Tensor, "P T K K"],
     doses: Float[Tensor, "P F K"],
 ) -> Float[Tensor, "P 6 F K"]:
@@ -127,7 +129,10 @@ def _run(
 
     x = x.expand(len(doses), -1, doses.shape[1], -1)
     for first in range(0, days, WEEK):
-        x = checkpoint(advance, x, first, use_reentrant=False, preserve_rng_state=False)
+        if recompute and torch.is_grad_enabled():
+            x = checkpoint(advance, x, first, use_reentrant=False, preserve_rng_state=False)
+        else:
+            x = advance(x, first)
     return x
 
 

@@ -1,11 +1,11 @@
-"""Wind bidding as it is run: the paper's grid and a French farm."""
+"""The problems ``wind`` (the paper's grid) and ``wind-farm`` (a French farm), as runs use them."""
 
 import os
 from functools import partial
 
 from costscape.data import Splits
 from costscape.models import LSTM
-from costscape.problems.files.sources import VARIABLE
+from costscape.problems.files.sources import VARIABLE, find
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
 from costscape.problems.wind_bids.bidding import wind_bidding
 from costscape.problems.wind_bids.wind_power import Wind, wind, wind_farm
@@ -13,8 +13,14 @@ from costscape.problems.wind_bids.wind_power import Wind, wind, wind_farm
 
 def wind_power(seed: int = 0) -> Problem:
     """Bids for hours 12 to 23 ahead, from 24 h of TenneT's grid (the same for every seed)."""
-    found: Wind = read_once(wind, (), os.environ.get(VARIABLE))
-    return _bidding(found.splits, found.source)
+    if find("wind") is None:
+        raise FileNotFoundError(
+            f"The problem wind needs TenneT's public file, which is neither in the folder named "
+            f"by {VARIABLE} nor in the cache. Run `costscape fetch wind`, or run the problem "
+            f"wind-farm, whose data come with the package."
+        )
+    data: Wind = read_once(wind, (), os.environ.get(VARIABLE))
+    return _bidding(data.splits, data.source)
 
 
 def wind_farm_bidding(seed: int = 0) -> Problem:
