@@ -1,6 +1,17 @@
 """Pairs (x, y), their parts in time order, and windows of a series."""
 
 from costscape.data.dataset import Dataset, Fold, Splits, check_folds, join, split, time_folds
+from costscape.data.rolling_origins import rolling_origins
 from costscape.data.windows import windows
 
-__all__ = ["Dataset", "Fold", "Splits", "check_folds", "join", "split", "time_folds", "windows"]
+__all__ = [
+    "Dataset",
+    "Fold",
+    "Splits",
+    "check_folds",
+    "join",
+    "rolling_origins",
+    "split",
+    "time_folds",
+    "windows",
+]

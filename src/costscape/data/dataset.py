@@ -86,9 +86,14 @@ class Fold:
     held: Int[Tensor, "m"]
 
 
-def join(train: Dataset, val: Dataset) -> Dataset:
-    """Return the pairs of both parts, in order."""
-    return Dataset(torch.cat([train.x, val.x]), torch.cat([train.y, val.y]))
+def join(*parts: Dataset) -> Dataset:
+    """Return the pairs of all parts, in order, with their dates where all have them."""
+    dates = [part.dates for part in parts if part.dates is not None]
+    return Dataset(
+        torch.cat([part.x for part in parts]),
+        torch.cat([part.y for part in parts]),
+        np.concatenate(dates) if len(dates) == len(parts) else None,
+    )
 
 
 def time_folds(pairs: int, folds: int) -> list[Fold]:
