@@ -41,7 +41,9 @@ from costscape.solvers import Implicit as Implicit
 from costscape.solvers import Layer as Layer
 from costscape.solvers import MirrorDescent as MirrorDescent
 from costscape.solvers import ProjectedAdam as ProjectedAdam
+from costscape.solvers import RampLimits as RampLimits
 from costscape.solvers import Separable as Separable
+from costscape.solvers import SharedCapacity as SharedCapacity
 from costscape.solvers import Solver as Solver
 from costscape.task import Refusal as Refusal
 from costscape.task import SeparableTask as SeparableTask

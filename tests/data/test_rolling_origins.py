@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from costscape.data import Dataset, Splits, rolling_origins, split, windows
@@ -29,6 +29,7 @@ def moments_of(part):
     return set(part.x.flatten().tolist()) | set(part.y.flatten().tolist())
 
 
+@settings(deadline=None)
 @given(st.integers(150, 400), st.integers(1, 6), st.integers(1, 3))
 def test_parts_share_no_moment_and_the_past_comes_first(moments, origins, items):
     data = hourly(moments, items)
@@ -42,6 +43,7 @@ def test_parts_share_no_moment_and_the_past_comes_first(moments, origins, items)
         assert max(val) < min(test)
 
 
+@settings(deadline=None)
 @given(st.integers(150, 400), st.integers(1, 6))
 def test_every_row_after_the_training_part_is_tested_once(moments, origins):
     data = hourly(moments)

@@ -11,6 +11,8 @@ from costscape.solvers.implicit import Implicit
 from costscape.solvers.layer import Layer
 from costscape.solvers.mirror_descent import MirrorDescent
 from costscape.solvers.projected_adam import ProjectedAdam
+from costscape.solvers.ramp_limits import RampLimits
+from costscape.solvers.shared_capacity import SharedCapacity
 
 __all__ = [
     "Auto",
@@ -23,7 +25,9 @@ __all__ = [
     "MirrorDescent",
     "Objective",
     "ProjectedAdam",
+    "RampLimits",
     "Separable",
+    "SharedCapacity",
     "Solution",
     "Solver",
 ]

@@ -10,16 +10,25 @@ from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.exhaustive import Exhaustive
 from costscape.solvers.projected_adam import ProjectedAdam
+from costscape.solvers.ramp_limits import RampLimits
+from costscape.solvers.shared_capacity import SharedCapacity
 
-STRONGEST_FIRST: tuple[Solver, ...] = (Separable(), Exhaustive(), Convex(), ProjectedAdam())
+STRONGEST_FIRST: tuple[Solver, ...] = (
+    Separable(),
+    Exhaustive(),
+    SharedCapacity(),
+    RampLimits(),
+    Convex(),
+    ProjectedAdam(),
+)
 
 
 @dataclass(frozen=True)
 class Auto(Solver):
     """Solves each problem with the strongest solver that does not refuse it.
 
-    The order is ``Separable``, ``Exhaustive``, ``Convex``, ``ProjectedAdam``: exact and global
-    solvers come first. ``pick`` returns the solver of a problem.
+    The order is ``Separable``, ``Exhaustive``, ``SharedCapacity``, ``RampLimits``, ``Convex``,
+    ``ProjectedAdam``: exact and fast solvers come first. ``pick`` returns the solver of a problem.
 
     Args:
         rough: bool, default False. True uses the coarse version of that solver, see ``coarse``.

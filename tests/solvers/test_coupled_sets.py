@@ -1,0 +1,153 @@
+"""Solvers for sums over coordinates on coupled sets, against projections, cvxpy and sampling."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import costscape as cs
+from costscape.checks import check_solver
+
+INSIDE = [[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]]
+BOX = [*INSIDE, *[[-v for v in row] for row in INSIDE]]
+SETS = {
+    "budget": cs.Budget(total=2.0, dim=4),
+    "capped budget": cs.Budget(total=2.0, dim=4, upper=[0.5, 1.0, 0.0, 2.0]),
+    "simplex": cs.Simplex(total=2.0, dim=4),
+    "one row": cs.Polytope(G=[*BOX, [1.0, -2.0, 0.0, 3.0]], h=[2.0] * 4 + [1.0] * 4 + [0.5]),
+    "one equality": cs.Polytope(A=[[1.0, 2.0, -1.0, 0.0]], b=[0.5], G=BOX, h=[2.0] * 8),
+}
+
+
+def ramps(dim, limit, width=3.0):
+    up = torch.eye(dim)[1:] - torch.eye(dim)[:-1]
+    G = torch.cat([up, -up, torch.eye(dim), -torch.eye(dim)])
+    h = torch.cat([torch.full((2 * dim - 2,), limit), torch.full((2 * dim,), width)])
+    return cs.Polytope(G=G.tolist(), h=h.tolist())
+
+
+CHAINS = {
+    "ramps": ramps(6, 0.4),
+    "tight ramps": ramps(5, 0.05),
+    "one equal difference": cs.Polytope(A=[[-1.0, 1.0, 0.0, 0.0]], b=[0.3], G=BOX, h=[1.0] * 8),
+    "steps up only": cs.Polytope(
+        G=[*BOX, [1.0, -1.0, 0, 0], [0, 2.0, -2.0, 0]], h=[1.0] * 8 + [-0.1, 0.0]
+    ),
+}
+COUPLED = {
+    **{name: (cs.SharedCapacity(), c) for name, c in SETS.items()},
+    **{name: (cs.RampLimits(), c) for name, c in CHAINS.items()},
+}
+
+
+def square(y, a):
+    return (y - a) ** 2
+
+
+def kinked(y, a):
+    return 4 * (y - a).relu() + (a - y).relu() + 0.1 * (y - a) ** 2
+
+
+def expected(f, c, batch, outcomes, seed, scale=1.0, own=True, convex=True):
+    rng = torch.Generator().manual_seed(seed)
+    like = c.bounds[0]
+    values = scale * torch.randn(batch if own else 1, outcomes, c.dim, generator=rng).to(like)
+    weights = (2 * torch.randn(batch, outcomes, generator=rng)).softmax(-1).to(like)
+    task = cs.SeparableTask(f, c, convex=convex)
+    return cs.ExpectedCost(task, cs.Scenarios(weights, values, own=own))
+
+
+@pytest.mark.parametrize("name", COUPLED)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.1, 1.0, 5.0]))
+def test_squares_are_minimised_by_the_projection_of_the_mean(name, seed, scale):
+    solver, c = COUPLED[name]
+    g = expected(square, c, 5, 7, seed, scale)
+    mean = torch.einsum("bs,bsd->bd", g.scenarios.weights, g.scenarios.values)
+    found = solver.minimise(g, c, 5)
+    width = (c.bounds[1] - c.bounds[0]).max()
+    # the projection is where the cost is flat: compare the costs to rounding, actions roughly
+    least = g(c.project(mean)[:, None])[:, 0]
+    assert torch.allclose(found.cost, least, rtol=1e-5, atol=1e-6)
+    assert (found.action - c.project(mean)).abs().max() <= 5e-3 * width
+
+
+@pytest.mark.parametrize("name", COUPLED)
+@pytest.mark.parametrize("own", [True, False])
+def test_costs_with_kinks_equal_those_of_cvxpy(name, own):
+    import cvxpy as cp
+
+    solver, c = COUPLED[name]
+    g = expected(kinked, c, 6, 20, seed=1, own=own)
+    found = solver.minimise(g, c, 6)
+    for b in range(6):
+        a = cp.Variable(c.dim)
+        y = g.scenarios.values[b if own else 0].double().numpy()
+        gap = y - torch.ones(20, 1).numpy() @ cp.reshape(a, (1, c.dim), order="C")
+        terms = 4 * cp.pos(gap) + cp.pos(-gap) + 0.1 * cp.square(gap)
+        w = g.scenarios.weights[b].double().numpy()
+        program = cp.Problem(cp.Minimize(w @ cp.sum(terms, axis=1)), c.describe(a))
+        program.solve(solver="CLARABEL")
+        assert float(found.cost[b]) == pytest.approx(program.value, rel=2e-5)
+
+
+def test_ramps_find_the_global_minimum_of_a_cost_with_two_dips():
+    def two_dips(y, a):
+        return ((a - y) ** 2 - 1) ** 2 + 0.2 * a
+
+    c = ramps(3, 0.5)
+    g = expected(two_dips, c, 4, 3, seed=2, scale=0.2, convex=False)
+    found = cs.RampLimits().minimise(g, c, 4)
+    fine = torch.linspace(-3, 3, 121)
+    every = torch.cartesian_prod(fine, fine, fine)
+    every = every[c.violation(every) <= 1e-6]
+    assert (found.cost <= g(every[None]).amin(1) + 1e-4).all()
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_auto_takes_the_exact_solver_and_rows_do_not_depend_on_their_batch(name):
+    solver, c = COUPLED[name]
+    g = expected(kinked, c, 40, 30, seed=3)
+    picked = cs.Auto().pick(g, c)
+    assert solver.refuses(g, c) is None
+    assert isinstance(picked, cs.SharedCapacity | cs.RampLimits)
+    whole = solver.minimise(g, c, 40)
+    alone = solver.minimise(g.rows(slice(7, 8)), c, 1)
+    assert torch.allclose(whole.cost[7:8], alone.cost, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["budget", "ramps"])
+def test_double_precision_and_rough_answers(name):
+    solver, c = COUPLED[name]
+    from copy import deepcopy
+
+    c = deepcopy(c).double()
+    g = expected(kinked, c, 5, 10, seed=4)
+    found, rough = (s.minimise(g, c, 5) for s in (solver, solver.coarse()))
+    assert found.action.dtype == torch.float64
+    assert (found.cost <= rough.cost + 1e-9).all()
+    assert torch.allclose(found.cost, rough.cost, rtol=0.02)
+
+
+def test_each_names_what_it_cannot_solve():
+    budget, chain = SETS["budget"], CHAINS["ramps"]
+    bent = expected(lambda y, a: (y - a).sin(), budget, 2, 3, 0, convex=False)
+    with pytest.raises(cs.Refusal, match="convex in a"):
+        cs.SharedCapacity().minimise(bent, budget, 2)
+    with pytest.raises(cs.Refusal, match="one row that couples coordinates, not 10"):
+        cs.SharedCapacity().minimise(expected(square, chain, 2, 3, 0), chain, 2)
+    with pytest.raises(cs.Refusal, match="difference of neighbouring coordinates"):
+        cs.RampLimits().minimise(expected(square, budget, 2, 3, 0), budget, 2)
+    box = cs.Box(0.0, 1.0, dim=3)
+    with pytest.raises(cs.Refusal, match="not a Box"):
+        cs.RampLimits().minimise(expected(square, box, 2, 3, 0), box, 2)
+    whole = cs.Task(lambda y, a: (y - a).square().sum(-1), budget)
+    g = cs.ExpectedCost(whole, expected(square, budget, 2, 3, 0).scenarios)
+    with pytest.raises(cs.Refusal, match="SeparableTask"):
+        cs.SharedCapacity().minimise(g, budget, 2)
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_each_passes_the_check_for_solvers(name):
+    solver, c = COUPLED[name]
+    check_solver(solver, expected(kinked, c, 4, 10, seed=5))
