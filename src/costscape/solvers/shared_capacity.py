@@ -23,7 +23,6 @@ from torch import Tensor
 from costscape.sets.tangent import Polyhedral
 from costscape.solvers.window_search import Grid, WindowSearch, couples
 
-
 TINY = 1e-300  # keeps quotients finite where a cell has no width
 
 
@@ -35,7 +34,8 @@ class SharedCapacity(WindowSearch):
     resolves g. Settings are those of ``WindowSearch``.
 
     >>> import costscape as cs
-    >>> task = cs.SeparableTask(lambda y, a: (y - a) ** 2, cs.Budget(total=1.0, dim=2), convex=True)
+    >>> budget = cs.Budget(total=1.0, dim=2)
+    >>> task = cs.SeparableTask(lambda y, a: (y - a) ** 2, budget, convex=True)
     >>> outcomes = cs.Scenarios(torch.ones(1, 1), torch.tensor([[[2.0, 1.5]]]))
     >>> g = cs.ExpectedCost(task, outcomes)
     >>> SharedCapacity().minimise(g, task.feasible, 1).action.round(decimals=3)
@@ -94,4 +94,5 @@ def fill(
     if not equal:
         share = torch.where(order.values > 0, share, 0.0)
     taken = torch.zeros_like(share).scatter(1, order.indices, share).unflatten(1, width.shape[1:])
-    return t[..., 0] + (taken * width).sum(-1)
+    a: Tensor = t[..., 0] + (taken * width).sum(-1)
+    return a
