@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 
 .PHONY: demo test quick check format docs docs-serve bench bench-gpu clean
 
-demo: $(STAMP)  ## bid for a wind farm on embedded data
+demo: $(STAMP)  ## order stock on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
 
 test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples, the site

@@ -61,23 +61,21 @@ print("what was sold:               ", [round(y, 2) for y in Y_test[0].tolist()]
 # since a missing piece costs four times as much as a spare one.
 
 # %%
-from costscape.bench.report import cost_curve
+from costscape.bench.report import CostCurve, cost_curve
 
 amounts = torch.linspace(0, 3, 301)
 actions = orders[:1].expand(1, len(amounts), 7).clone()
 actions[0, :, 0] = amounts
-scenarios = model.scenarios(X_test[:1])
-cost_curve(
-    Path("cost_of_one_order.png"),
+curve = CostCurve(
     actions=amounts.tolist(),
     costs=model.surface(X_test[:1]).terms(actions)[0, :, 0].tolist(),
     decision=float(orders[0, 0]),
     outcome=float(Y_test[0, 0]),
-    outcomes=scenarios.values[0, :, 0].tolist(),
-    weights=scenarios.weights[0].tolist(),
-    labels=("order for the first day (average days' sales)", "expected cost"),
+    action_label="order for the first day (average days' sales)",
+    cost_label="expected cost",
     title="The learned cost of every order",
 )
+cost_curve(Path("cost_of_one_order.png"), curve)
 
 # %% [markdown]
 # ## Compare with simple rules

@@ -38,7 +38,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("out"),
     seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
 ) -> None:
-    """Bid for a wind farm: fit DF2 on real data, compare, draw one day's cost curve."""
+    """Order stock: fit DF2 on real sales, compare, draw one day's cost curve."""
     from costscape.bench.demo import run
 
     print(run(out, seed))

@@ -27,7 +27,7 @@ class TwoSided:
     spare: float
     short_squared: float
     spare_squared: float
-    cubic: float
+    cubic: float = 0.0
 
     def __call__(
         self, y: Float[Tensor, "*#batch d"], a: Float[Tensor, "*#batch d"]
@@ -56,14 +56,20 @@ class TwoSided:
         squared = self.spare_squared * (phi + z * below) - self.short_squared * (phi - z * above)
         return linear + 2 * s * squared + 3 * self.cubic * a**2
 
-    def cvxpy(self, y: Any, a: Any) -> Any:
-        """The same without a^3, which is not convex."""
+    def cvxpy_terms(self, y: Any, a: Any) -> Any:
+        """The cost for cvxpy, without a^3, which is not convex."""
         import cvxpy as cp
 
         short, spare = cp.pos(y - a), cp.pos(a - y)
         terms = self.short * short + self.spare * spare
-        terms += self.short_squared * cp.square(short) + self.spare_squared * cp.square(spare)
-        return cp.sum(terms, axis=1)
+        return (
+            terms + self.short_squared * cp.square(short) + self.spare_squared * cp.square(spare)
+        )
+
+    def cvxpy(self, y: Any, a: Any) -> Any:
+        import cvxpy as cp
+
+        return cp.sum(self.cvxpy_terms(y, a), axis=1)
 
 
 def check_prices(owner: str, prices: Mapping[str, float]) -> None:

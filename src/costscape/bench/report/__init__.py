@@ -1,6 +1,6 @@
 """Tables and figures, from rows and arrays alone: nothing here knows torch."""
 
-from costscape.bench.report.cost_curve import cost_curve
+from costscape.bench.report.cost_curve import CostCurve, cost_curve
 from costscape.bench.report.differences import PairedDifference
 from costscape.bench.report.overview import overview
 from costscape.bench.report.page import write_page
@@ -12,6 +12,7 @@ from costscape.bench.report.summary import Cell, Stat, best_of, summarise
 
 __all__ = [
     "Cell",
+    "CostCurve",
     "PairedDifference",
     "Stat",
     "best_of",

@@ -6,20 +6,15 @@ None of them is a problem of the paper. To add one, add an entry to the table of
 from collections.abc import Callable
 from functools import partial
 
-from costscape.bench.zoo.generated import Generated
-from costscape.bench.zoo.generated_coupled import GENERATED_COUPLED
-from costscape.bench.zoo.generated_separable import GENERATED_SEPARABLE
-from costscape.bench.zoo.sales_problems import SALES
+from costscape.bench.zoo.generated import GENERATED
+from costscape.bench.zoo.series_problems import SERIES
 from costscape.bench.zoo.table_problems import TABLES
-from costscape.bench.zoo.wind_problems import WIND
 from costscape.problems.problem import Problem
 
 __all__ = ["GENERATED", "ZOO"]
 
-GENERATED: dict[str, Generated] = GENERATED_SEPARABLE | GENERATED_COUPLED
 ZOO: dict[str, Callable[[int], Problem]] = {
     **{name: partial(recipe.make, name) for name, recipe in GENERATED.items()},
-    **SALES,
-    **WIND,
+    **SERIES,
     **TABLES,
 }

@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 import torch
+from sklearn import datasets
 
 from costscape.bench.zoo.assemble import assemble
-from costscape.bench.zoo.coupled_costs import Pathways
-from costscape.bench.zoo.decisions import Decision, listed, separable
-from costscape.bench.zoo.separable_costs import Fined, Priced, asymmetric, newsvendor
+from costscape.bench.zoo.costs import Fined, Pathways, Priced, asymmetric, newsvendor
+from costscape.bench.zoo.tasks import listed, separable
 from costscape.data import Dataset, split
 from costscape.problems.problem import Problem
 from costscape.sets import Box, Budget, Finite, Simplex
@@ -26,61 +26,47 @@ TREATMENTS = ((20.0, 4.0, 1.0), (0.0, 2.0, 6.0))
 
 def _diabetes(rng: np.random.Generator) -> Rows:
     """Progression of the disease over its mean."""
-    from sklearn.datasets import load_diabetes  # slow to import
-
-    found = load_diabetes()
-    return found.data, found.target[:, None] / found.target.mean()
+    x, y = datasets.load_diabetes(return_X_y=True)
+    return x, y[:, None] / y.mean()
 
 
 def _tumours(rng: np.random.Generator) -> Rows:
     """Malignant or benign, one-hot."""
-    from sklearn.datasets import load_breast_cancer
-
-    found = load_breast_cancer()
-    return found.data, np.eye(2)[found.target]
+    x, y = datasets.load_breast_cancer(return_X_y=True)
+    return x, np.eye(2)[y]
 
 
 def _worst_cells(rng: np.random.Generator) -> Rows:
     """From the mean of 10 measurements of cells: 5 of the worst, over their means."""
-    from sklearn.datasets import load_breast_cancer
-
-    found = load_breast_cancer().data
-    worst = found[:, [20, 21, 23, 25, 26]]
-    return found[:, :10], worst / worst.mean(axis=0)
+    x, _ = datasets.load_breast_cancer(return_X_y=True)
+    worst = x[:, [20, 21, 23, 25, 26]]
+    return x[:, :10], worst / worst.mean(axis=0)
 
 
 def _digit_demand(rng: np.random.Generator) -> Rows:
     """From 64 pixels: two demands that rise and fall with the digit, and noise."""
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    mean = np.stack([found.target, 9 - found.target], 1) / 3
-    return found.data, (mean + rng.gamma(2.0, 0.2, mean.shape)).clip(0, 4)
+    x, y = datasets.load_digits(return_X_y=True)
+    mean = np.stack([y, 9 - y], 1) / 3
+    return x, (mean + rng.gamma(2.0, 0.2, mean.shape)).clip(0, 4)
 
 
 def _digit_pair(rng: np.random.Generator) -> Rows:
     """From 64 pixels: which of five pairs of digits, one-hot."""
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    return found.data, np.eye(5)[found.target // 2]
+    x, y = datasets.load_digits(return_X_y=True)
+    return x, np.eye(5)[y // 2]
 
 
-def _make(
-    name: str,
-    table: Callable[[np.random.Generator], Rows],
-    decision: Callable[[], Decision],
-    seed: int,
-) -> Problem:
+def _make(name: str, seed: int) -> Problem:
+    table, task = PARTS[name]
     rng = np.random.default_rng(seed)
     x, y = (torch.from_numpy(v.astype(np.float32)) for v in table(rng))
     order = torch.from_numpy(rng.permutation(len(x)))
     data = split(Dataset(x[order], y[order]), train=0.64, val=0.16)
     source = f"{name}: a table of scikit-learn, shuffled with seed {seed}"
-    return assemble(data, decision().task, source)
+    return assemble(data, task(), source)
 
 
-_PARTS: dict[str, tuple[Callable[[np.random.Generator], Rows], Callable[[], Decision]]] = {
+PARTS: dict[str, tuple[Callable[[np.random.Generator], Rows], Callable[[], Task]]] = {
     "zoo-diabetes": (_diabetes, lambda: separable(newsvendor(0.9), Box(0.0, 3.0, dim=1))),
     "zoo-diabetes-doses": (
         _diabetes,
@@ -88,7 +74,7 @@ _PARTS: dict[str, tuple[Callable[[np.random.Generator], Rows], Callable[[], Deci
     ),
     "zoo-tumour-pathways": (
         _tumours,
-        lambda: listed(Task(Pathways(TREATMENTS), Finite(np.eye(3)))),
+        lambda: listed(Pathways(TREATMENTS), Finite(np.eye(3))),
     ),
     "zoo-cells-budget": (
         _worst_cells,
@@ -106,6 +92,4 @@ _PARTS: dict[str, tuple[Callable[[np.random.Generator], Rows], Callable[[], Deci
         lambda: separable(asymmetric(8.0, 2.0), Simplex(dim=5)),
     ),
 }
-TABLES: dict[str, Callable[[int], Problem]] = {
-    name: partial(_make, name, *parts) for name, parts in _PARTS.items()
-}
+TABLES: dict[str, Callable[[int], Problem]] = {name: partial(_make, name) for name in PARTS}

@@ -1,8 +1,9 @@
-"""Maps from features to the mean of y: linear, smooth, interaction, step, lookup, series.
+"""Maps from features x to the mean of y, to its spread, and to the chance of a regime.
 
-Each function returns a maker (rng, d) -> map. The rng draws the coefficients. A map takes features
-(n, ...) and returns (n, d), about ``level`` plus ``size`` times a variable of variance 1, where
-the columns of x have variance 1.
+Each of the first functions returns a maker (rng, d) -> map, whose coefficients the rng draws. A
+map takes features (n, ...) and returns (n, d), about ``level`` plus ``size`` times a variable of
+variance 1, where the columns of x have variance 1. The last functions are spreads and chances,
+(n, 1) or (n, d).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from torch import Tensor
 
 Map = Callable[[Tensor], Tensor]
 MapMaker = Callable[[np.random.Generator, int], Map]
+DECAY = 0.9  # of the autoregression, from one moment to the next
 
 
 def linear(used: int, size: float = 0.8, level: float = 2.5) -> MapMaker:
@@ -91,6 +93,32 @@ def continued(decay: float, level: float = 2.5) -> MapMaker:
 def zero(rng: np.random.Generator, dim: int) -> Map:
     """No demand."""
     return lambda x: x.new_zeros(len(x), dim)
+
+
+def rising(x: Tensor) -> Tensor:
+    """Spread from 0.15 to 0.85, by the first column."""
+    return 0.15 + 0.7 * torch.sigmoid(2 * x[:, :1])
+
+
+def growing(x: Tensor) -> Tensor:
+    """Spread from 0.2 to 0.8, by the last column, time."""
+    return 0.2 + 0.6 * x[:, -1:]
+
+
+def ahead(x: Tensor) -> Tensor:
+    """Spread of an autoregression of variance 1 after 1 to 4 moments."""
+    powers = 2 * torch.arange(1, 5, dtype=x.dtype)
+    return (1 - DECAY**powers).sqrt().expand(len(x), -1)
+
+
+def likely(x: Tensor) -> Tensor:
+    """Chance of the first regime, by the first column."""
+    return torch.sigmoid(2 * x[:, :1])
+
+
+def open_shop(x: Tensor) -> Tensor:
+    """Chance that a shop is open: the first four of the one-hot shops close every other day."""
+    return 1 - 0.5 * x[:, :4].sum(-1, keepdim=True)
 
 
 def _weights(rng: np.random.Generator, used: int, dim: int) -> Tensor:
