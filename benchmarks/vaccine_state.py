@@ -64,7 +64,8 @@ def main():
     state = read_epidemic()
     beta, people = state.beta, (state.shares * state.population).sum(1)
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps({"day": DAY, **state.to_json()}, indent=1) + "\n")
+    facts = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in vars(state).items()}
+    FILE.write_text(json.dumps({"day": DAY, **facts}, indent=1) + "\n")
     print(f"beta from {beta.min():.3f} to {beta.max():.3f}, median {beta.median():.3f}")
     print("S, E, I, R:", ", ".join(f"{n:,.0f}" for n in people), "people")
     print(f"written to {FILE}")

@@ -43,9 +43,10 @@ def test_list_names_every_problem_and_method_with_a_line_about_it():
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert lines[0] == "problems"
     assert "methods" in lines
-    for name, make in {**PROBLEMS, **METHODS}.items():
+    words = {name: make.__doc__.splitlines()[0] for name, make in PROBLEMS.items()}
+    for name, about in {**words, **{name: m.words for name, m in METHODS.items()}}.items():
         (line,) = [line for line in lines if line.split()[0] == name]
-        assert line.removeprefix(name).strip() == make.__doc__.splitlines()[0]
+        assert line.removeprefix(name).strip() == about
 
 
 def test_an_unknown_command_is_refused():

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
 from datetime import datetime
 
 import pytest
@@ -17,9 +16,7 @@ from costscape.bench import METHODS, PROBLEMS, Run, execute, prepare
 from costscape.bench.execution import blank, block_of, curve
 from costscape.bench.memory import peak, watch
 from costscape.bench.provenance import check_device, commit, device_of
-from costscape.bench.quick import small
 from costscape.block_bootstrap import standard_error
-from costscape.problems import Problem
 from costscape.task import Refusal
 from costscape.training import History
 
@@ -108,17 +105,6 @@ def test_a_block_spans_whole_dates_and_at_least_the_horizon():
     store = PROBLEMS["inventory-store"](0)  # 50 items a day, 360 days, outcomes of 7 days
     assert block_of(store) == 8 * 50
     assert block_of(PROBLEMS["synthetic-convex"](0)) == 10
-
-
-def test_a_problem_may_know_its_block():
-    @dataclass(frozen=True)
-    class Known(Problem):
-        block: int | None = None
-
-    farm = PROBLEMS["wind-farm"](0)
-    known = Known(**{f.name: getattr(farm, f.name) for f in fields(Problem)} | {"block": 48})
-    assert block_of(known) == 48
-    assert block_of(replace(known, data=small(farm).data)) == 30  # half of its 60 rows
 
 
 def test_a_row_holds_what_the_fit_chose(monkeypatch):

@@ -162,14 +162,6 @@ def test_beta_keeps_to_its_bounds_and_a_region_without_cases_gets_the_lower():
     assert np.allclose(fit_beta(cases, np.full(3, 1e9)), [0.4, 0.01, 0.01])
 
 
-def test_an_epidemic_survives_its_file():
-    state = epidemic()
-    again = Epidemic.from_json(state.to_json(), D)
-    for name in ("population", "shares", "beta"):
-        assert torch.equal(getattr(again, name), getattr(state, name))
-    assert again.sigma == 0.2
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -215,7 +207,7 @@ def test_the_state_of_the_problems_is_that_of_the_real_cases():
     spec = importlib.util.spec_from_file_location("vaccine_state", script)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    state = Epidemic.from_json(module.read_epidemic(D).to_json(), D)
+    state = module.read_epidemic(D)
     infectious = (state.shares[2] * state.population).numpy()
     assert np.allclose(infectious, cases[now] - cases[now - 10])
     assert bool(((state.beta >= 0.01) & (state.beta <= 0.4)).all())

@@ -8,7 +8,8 @@ from safetensors.torch import load_file, save_file
 
 from costscape import DF2, Anchored, Box, SeparableTask, Training, load
 from costscape.checks import check_method
-from costscape.problems.vaccine_doses.dcrnn import DCRNN, DCRNNForecaster
+from costscape.problems.vaccine_doses.dcrnn import DCRNN
+from costscape.problems.vaccine_doses.graph_convolution import DCGRU, adjacency_of, walk_powers
 
 RING = tuple((i, (i + 1) % 5) for i in range(5))
 PATH = ((0, 1), (1, 2, 3.0), (2, 1, 0.5))  # of five nodes: 3 and 4 are alone
@@ -42,7 +43,9 @@ def test_a_node_sees_its_row_and_its_column_of_the_flows():
     near, far = x.clone(), x.clone()
     near[0, 1, 3, 0] += 1  # from 3 to 0
     far[0, 1, 3, 4] += 1
-    first, after, other = (net.states(value)[-1][0, 0] for value in (x, near, far))
+    first, after, other = (
+        net.gru(net._read(value), net.powers)[-1][0, 0] for value in (x, near, far)
+    )
     assert not torch.equal(first, after)
     assert torch.equal(first, other)
 
@@ -54,12 +57,8 @@ def test_renumbering_the_nodes_renumbers_the_answers(order, channels, seed):
     new = {old: i for i, old in enumerate(order)}
     moved = tuple((new[i], new[j], *w) for i, j, *w in PATH)
     x = torch.randn(2, 3, 5, channels).double()
-    make = partial(DCRNNForecaster, 5, steps=2, channels=channels, hidden=4)
-    one, two = make(edges=PATH).double(), make(edges=moved).double()
-    two.load_state_dict({**one.state_dict(), "reader.powers": two.reader.powers})
-    assert torch.allclose(two(x[:, :, order]), one(x)[:, :, order])
     mean, again = (DCRNN(5, e, channels, hidden=4, pool=True).double() for e in (PATH, moved))
-    again.load_state_dict({**mean.state_dict(), "reader.powers": again.reader.powers})
+    again.load_state_dict({**mean.state_dict(), "powers": again.powers})
     assert torch.allclose(again(x[:, :, order]), mean(x))
 
 
@@ -71,27 +70,17 @@ def test_a_code_that_is_not_pooled_knows_which_node_is_which():
     assert not torch.allclose(own(x), own(turned), atol=1e-3)
 
 
-@pytest.mark.parametrize("channels", [None, 2, 1])
-def test_a_forecaster_continues_what_it_reads(channels):
-    net = DCRNNForecaster(5, PATH, 4, channels, hidden=6)
-    x = torch.randn(3, 7, 5, channels or 5)
-    assert net(x).shape == (3, 4, 5, channels or 5)
-    states = net.encoder(net.reader(x), net.reader.powers)
-    assert torch.equal(net.decode(states, 6)[:, :4], net(x))
-    assert DCRNNForecaster(5, PATH, 4, channels, out=3, hidden=6)(x).shape == (3, 4, 5, 3)
-
-
-def test_every_weight_of_a_forecaster_is_learned():
-    net = DCRNNForecaster(5, RING, 2, hidden=3)
-    net(torch.randn(2, 3, 5, 5)).square().sum().backward()
-    assert all(bool(p.grad.abs().sum() > 0) for p in net.parameters())
-
-
 def test_dropout_acts_in_training_only():
     x = torch.randn(2, 3, 5, 5)
-    for net in (DCRNN(5, RING, dropout=0.5), DCRNNForecaster(5, RING, 2, dropout=0.5)):
-        assert not torch.equal(net.train()(x), net(x))
-        assert torch.equal(net.eval()(x), net(x))
+    net = DCRNN(5, RING, dropout=0.5)
+    assert not torch.equal(net.train()(x), net(x))
+    assert torch.equal(net.eval()(x), net(x))
+
+
+def test_every_weight_is_learned():
+    net = DCRNN(5, RING, hidden=3)
+    net(torch.randn(2, 3, 5, 5)).square().sum().backward()
+    assert all(bool(p.grad.abs().sum() > 0) for p in net.parameters())
 
 
 def _error_on_a_ring(order):
@@ -99,8 +88,12 @@ def _error_on_a_ring(order):
     nodes, rng = 8, torch.Generator().manual_seed(0)
     edges = tuple((i, (i + 1) % nodes) for i in range(nodes))
     torch.manual_seed(0)
-    net = DCRNNForecaster(nodes, edges, 1, channels=1, hidden=16, layers=1, order=order)
-    optimiser = torch.optim.Adam(net.parameters(), lr=2e-2)
+    powers = walk_powers(adjacency_of(nodes, edges), order)
+    gru, out = DCGRU(1, 16, layers=1, order=order), torch.nn.Linear(16, 1)
+    optimiser = torch.optim.Adam([*gru.parameters(), *out.parameters()], lr=2e-2)
+
+    def net(x):
+        return out(gru(x[..., None], powers.float())[-1])[:, None]
 
     def moving(n):
         start = torch.randn(n, nodes, generator=rng)

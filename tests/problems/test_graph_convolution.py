@@ -95,37 +95,39 @@ def test_a_node_without_neighbours_sees_itself_only_and_is_seen_by_none():
 def test_a_cell_is_the_gru_of_the_paper_by_hand():
     cell = DCGRUCell(2, 3).double()
     powers = walk_powers(adjacency_of(5, RING), 2)
-    x, h = torch.randn(4, 5, 2).double(), torch.randn(4, 5, 3).double()
-    of_x, of_h = cell.inputs(x, powers), cell.gates(h, powers)
-    r = torch.sigmoid(of_x[..., :3] + of_h[..., :3])
-    u = torch.sigmoid(of_x[..., 3:6] + of_h[..., 3:])
-    c = torch.tanh(of_x[..., 6:] + cell.candidate(r * h, powers))
-    assert torch.allclose(cell(x, h, powers), u * h + (1 - u) * c)
+    x = torch.randn(4, 6, 5, 2).double()
+    states = cell(x, powers)
+    h = torch.zeros(4, 5, 3).double()
+    for t in range(6):
+        of_x, of_h = cell.inputs(x[:, t], powers), cell.gates(h, powers)
+        r = torch.sigmoid(of_x[..., :3] + of_h[..., :3])
+        u = torch.sigmoid(of_x[..., 3:6] + of_h[..., 3:])
+        c = torch.tanh(of_x[..., 6:] + cell.candidate(r * h, powers))
+        h = u * h + (1 - u) * c
+        assert torch.allclose(states[:, t], h)
 
 
-def test_a_sequence_is_one_step_after_the_other():
+def test_cells_read_the_states_of_the_cell_below():
     gru = DCGRU(2, 3, layers=2, order=2).double()
     powers = walk_powers(adjacency_of(5, RING), 2)
     x = torch.randn(4, 6, 5, 2).double()
-    states = [torch.zeros(4, 5, 3).double() for _ in range(2)]
-    for t in range(6):
-        states = gru.step(x[:, t], states, powers)
-    for found, expected in zip(gru(x, powers), states, strict=True):
-        assert torch.allclose(found, expected)
+    below = gru.cells[0](x, powers)
+    first, last = gru(x, powers)
+    assert torch.equal(first, below[:, -1])
+    assert torch.equal(last, gru.cells[1](below, powers)[:, -1])
 
 
 def test_gradients_are_those_of_finite_differences():
     cell = DCGRUCell(1, 2).double()
     powers = walk_powers(adjacency_of(4, [(0, 1), (1, 2, 3.0)]), 2)
-    x = torch.randn(1, 4, 1, dtype=torch.float64, requires_grad=True)
-    h = torch.randn(1, 4, 2, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(1, 2, 4, 1, dtype=torch.float64, requires_grad=True)
     weights = tuple(cell.parameters())
 
-    def step(x, h, *values):
+    def states(x, *values):
         named = dict(zip((name for name, _ in cell.named_parameters()), values, strict=True))
-        return torch.func.functional_call(cell, named, (x, h, powers))
+        return torch.func.functional_call(cell, named, (x, powers))
 
-    assert torch.autograd.gradcheck(step, (x, h, *weights))
+    assert torch.autograd.gradcheck(states, (x, *weights))
 
 
 @pytest.mark.parametrize(

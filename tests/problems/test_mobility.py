@@ -196,7 +196,7 @@ def test_flipped_bytes_in_the_trips_are_a_sentence(folder):
     for i in range(len(data) // 2, len(data) // 2 + 50):
         data[i] ^= 255
     path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"not a whole sparse matrix"):
+    with pytest.raises(ValueError, match=r"not a whole file"):
         mobility(folder)
 
 

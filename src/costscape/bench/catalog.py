@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -39,145 +39,115 @@ def _network(p: Problem, seed: int) -> dict[str, Any]:
     return {"encoder": p.network, "solver": p.solver, "training": p.schedule, "seed": seed}
 
 
-def df2(p: Problem, seed: int) -> Method:
-    """DF2 with its defaults: its forms, cross-fitted and blended."""
-    return DF2(p.task, p.network, solver=p.solver, seed=seed)
+@dataclass(frozen=True)
+class NamedMethod:
+    """The maker of a method for a problem and a seed, and one line about it."""
+
+    words: str
+    make: Callable[..., Method]
+
+    def __call__(self, *arguments: Any) -> Method:
+        return self.make(*arguments)
 
 
-def df2_quick(p: Problem, seed: int) -> Method:
-    """DF2 with one network."""
-    return replace(DF2.quick(p.task, seed=seed), encoder=p.network, solver=p.solver)
-
-
-def df2_paper(p: Problem, seed: int) -> Method:
-    """DF2 as in the paper, with the epoch chosen as for all others."""
+def _as_in_paper(p: Problem, seed: int) -> Method:
     made = DF2.as_in_paper(
         p.task, points=p.points, encoder=p.encoder, seed=seed, training=p.training
     )
     return replace(made, choose_epoch=True, solver=p.solver)
 
 
-def blend(p: Problem, seed: int) -> Method:
-    """DF2's forms, a mixture, a forest and neighbours, cross-fitted and blended."""
-    return Blend(p.task, solver=p.solver, seed=seed)
-
-
-def policy_net(p: Problem, seed: int) -> Method:
-    """A network from x to the action, trained on its cost."""
-    return PolicyNet(p.task, p.network, training=p.schedule, seed=seed)
-
-
-def two_stage_pe(p: Problem, seed: int) -> Method:
-    """The conditional mean, then the best action for it."""
-    return TwoStage(p.task, Point(), **_network(p, seed))
-
-
-def two_stage_gmm(p: Problem, seed: int, k: int) -> Method:
-    """A mixture of K Gaussians by likelihood, then the best action for draws of it."""
-    return TwoStage(p.task, Mixture(k), **_network(p, seed))
-
-
-def dfl_pe(p: Problem, seed: int) -> Method:
-    """A point forecast trained through the argmin."""
-    return DFL(p.task, Point(), layer=Implicit(p.solver), **_network(p, seed))
-
-
-def dfl_gmm(p: Problem, seed: int, k: int) -> Method:
-    """A mixture of K Gaussians trained through the argmin over its draws."""
-    return DFL(p.task, Mixture(k), layer=Implicit(p.solver), **_network(p, seed))
-
-
-def so_ebm_gmm(p: Problem, seed: int, k: int) -> Method:
-    """A mixture of K Gaussians trained as an energy of the action."""
-    return SOEBM(p.task, Mixture(k), variances=p.variances, **_network(p, seed))
-
-
-def lodl_pe(p: Problem, seed: int) -> Method:
-    """A point forecast trained on a learned loss of its own for each pair."""
-    return LODL(p.task, Point(), **_network(p, seed))
-
-
-def lodl_gmm(p: Problem, seed: int, k: int) -> Method:
-    """A mixture of K Gaussians trained on a learned loss of its own for each pair."""
-    return LODL(p.task, Mixture(k), **_network(p, seed))
-
-
-def egl(p: Problem, seed: int) -> Method:
-    """A point forecast trained on one learned loss for all pairs."""
-    return EGL(p.task, **_network(p, seed))
-
-
-def lancer(p: Problem, seed: int) -> Method:
-    """A point forecast trained on a learned landscape of decision cost."""
-    return LANCER(p.task, **_network(p, seed))
-
-
-def taskmet(p: Problem, seed: int) -> Method:
-    """A point forecast by least squares in a learned metric."""
-    return TaskMet(p.task, **_network(p, seed))
-
-
-def wsaa_knn(p: Problem, seed: int) -> Method:
-    """Weights on the nearest neighbours' outcomes."""
-    return NearestNeighbours(p.task, solver=p.solver, seed=seed)
-
-
-def wsaa_forest(p: Problem, seed: int) -> Method:
-    """Weights on outcomes that share leaves of a random forest."""
-    return RandomForest(p.task, solver=p.solver, seed=seed)
-
-
-def wsaa_kernel(p: Problem, seed: int) -> Method:
-    """Weights on outcomes by a Gaussian kernel (Nadaraya-Watson)."""
-    return KernelSmoother(p.task, solver=p.solver, seed=seed)
-
-
-def cme(p: Problem, seed: int) -> Method:
-    """Weights on outcomes by kernel ridge regression."""
-    return CME(p.task, solver=p.solver, seed=seed)
-
-
-def no_attention(p: Problem, seed: int) -> Method:
-    """A plain network g(x, a), fitted as DF2 is."""
-    return PlainNetwork(p.task, **_network(p, seed))
-
-
-def constant(p: Problem, seed: int) -> Method:
-    """The best constant action."""
-    return Constant(p.task, solver=p.solver, seed=seed)
-
-
-def in_proportion(p: Problem, seed: int) -> Method:
-    """Doses in proportion to people; for the vaccine problems."""
-    return Constant(p.task, action=tuple(proportional(p.task).tolist()), seed=seed)
-
-
-METHODS: dict[str, Make] = {
-    "df2": df2,
-    "df2-quick": df2_quick,
-    "df2-paper": df2_paper,
-    "blend": blend,
-    "policy-net": policy_net,
-    "two-stage-pe": two_stage_pe,
-    "dfl-pe": dfl_pe,
-    "lodl-pe": lodl_pe,
-    "egl": egl,
-    "lancer": lancer,
-    "taskmet": taskmet,
-    "wsaa-knn": wsaa_knn,
-    "wsaa-forest": wsaa_forest,
-    "wsaa-kernel": wsaa_kernel,
-    "cme": cme,
-    "no-attention": no_attention,
-    "constant": constant,
-    "proportional": in_proportion,
+METHODS: dict[str, NamedMethod] = {
+    "df2": NamedMethod(
+        "DF2 with its defaults: its forms, cross-fitted and blended",
+        lambda p, seed: DF2(p.task, p.network, solver=p.solver, seed=seed),
+    ),
+    "df2-quick": NamedMethod(
+        "DF2 with one network",
+        lambda p, seed: replace(DF2.quick(p.task, seed=seed), encoder=p.network, solver=p.solver),
+    ),
+    "df2-paper": NamedMethod(
+        "DF2 as in the paper, with the epoch chosen as for all others",
+        lambda p, seed: _as_in_paper(p, seed),
+    ),
+    "blend": NamedMethod(
+        "DF2's forms, a mixture, a forest and neighbours, cross-fitted and blended",
+        lambda p, seed: Blend(p.task, solver=p.solver, seed=seed),
+    ),
+    "policy-net": NamedMethod(
+        "A network from x to the action, trained on its cost",
+        lambda p, seed: PolicyNet(p.task, p.network, training=p.schedule, seed=seed),
+    ),
+    "two-stage-pe": NamedMethod(
+        "The conditional mean, then the best action for it",
+        lambda p, seed: TwoStage(p.task, Point(), **_network(p, seed)),
+    ),
+    "dfl-pe": NamedMethod(
+        "A point forecast trained through the argmin",
+        lambda p, seed: DFL(p.task, Point(), layer=Implicit(p.solver), **_network(p, seed)),
+    ),
+    "lodl-pe": NamedMethod(
+        "A point forecast trained on a learned loss of its own for each pair",
+        lambda p, seed: LODL(p.task, Point(), **_network(p, seed)),
+    ),
+    "egl": NamedMethod(
+        "A point forecast trained on one learned loss for all pairs",
+        lambda p, seed: EGL(p.task, **_network(p, seed)),
+    ),
+    "lancer": NamedMethod(
+        "A point forecast trained on a learned landscape of decision cost",
+        lambda p, seed: LANCER(p.task, **_network(p, seed)),
+    ),
+    "taskmet": NamedMethod(
+        "A point forecast by least squares in a learned metric",
+        lambda p, seed: TaskMet(p.task, **_network(p, seed)),
+    ),
+    "wsaa-knn": NamedMethod(
+        "Weights on the nearest neighbours' outcomes",
+        lambda p, seed: NearestNeighbours(p.task, solver=p.solver, seed=seed),
+    ),
+    "wsaa-forest": NamedMethod(
+        "Weights on outcomes that share leaves of a random forest",
+        lambda p, seed: RandomForest(p.task, solver=p.solver, seed=seed),
+    ),
+    "wsaa-kernel": NamedMethod(
+        "Weights on outcomes by a Gaussian kernel (Nadaraya-Watson)",
+        lambda p, seed: KernelSmoother(p.task, solver=p.solver, seed=seed),
+    ),
+    "cme": NamedMethod(
+        "Weights on outcomes by kernel ridge regression",
+        lambda p, seed: CME(p.task, solver=p.solver, seed=seed),
+    ),
+    "no-attention": NamedMethod(
+        "A plain network g(x, a), fitted as DF2 is",
+        lambda p, seed: PlainNetwork(p.task, **_network(p, seed)),
+    ),
+    "constant": NamedMethod(
+        "The best constant action", lambda p, seed: Constant(p.task, solver=p.solver, seed=seed)
+    ),
+    "proportional": NamedMethod(
+        "Doses in proportion to people; for the vaccine problems",
+        lambda p, seed: Constant(p.task, action=tuple(proportional(p.task).tolist()), seed=seed),
+    ),
 }
 # a name ends in any whole number K, the components of the mixture
-FAMILIES: dict[str, Callable[[Problem, int, int], Method]] = {
-    "two-stage-gmm": two_stage_gmm,
-    "dfl-gmm": dfl_gmm,
-    "so-ebm-gmm": so_ebm_gmm,
-    "lodl-gmm": lodl_gmm,
+FAMILIES: dict[str, NamedMethod] = {
+    "two-stage-gmm": NamedMethod(
+        "A mixture of K Gaussians by likelihood, then the best action for draws of it",
+        lambda p, seed, k: TwoStage(p.task, Mixture(k), **_network(p, seed)),
+    ),
+    "dfl-gmm": NamedMethod(
+        "A mixture of K Gaussians trained through the argmin over its draws",
+        lambda p, seed, k: DFL(p.task, Mixture(k), layer=Implicit(p.solver), **_network(p, seed)),
+    ),
+    "so-ebm-gmm": NamedMethod(
+        "A mixture of K Gaussians trained as an energy of the action",
+        lambda p, seed, k: SOEBM(p.task, Mixture(k), variances=p.variances, **_network(p, seed)),
+    ),
+    "lodl-gmm": NamedMethod(
+        "A mixture of K Gaussians trained on a learned loss of its own for each pair",
+        lambda p, seed, k: LODL(p.task, Mixture(k), **_network(p, seed)),
+    ),
 }
 
 
@@ -196,17 +166,14 @@ def method_of(name: str) -> Make:
     if name.endswith(CROSSFIT):
         make = method_of(name.removesuffix(CROSSFIT))
         return lambda p, seed: CrossFit(make(p, seed))
-    if name.endswith(LEVELS):
-        make = method_of(name.removesuffix(LEVELS))
-        return partial(_with, make, name, "level", lambda p: p.level)
-    if name.endswith(ENCODER):
-        make = method_of(name.removesuffix(ENCODER))
-        return partial(_with, make, name, "encoder", lambda p: p.encoder)
+    for suffix, setting in ((LEVELS, "level"), (ENCODER, "encoder")):
+        if name.endswith(suffix):
+            return partial(_with, method_of(name.removesuffix(suffix)), name, setting)
     if name in METHODS:
         return partial(_made, METHODS[name])
-    found = re.fullmatch(r"(.*-gmm)([1-9]\d*)", name)
-    if found and found[1] in FAMILIES:
-        family, k = FAMILIES[found[1]], int(found[2])
+    match = re.fullmatch(r"(.*-gmm)([1-9]\d*)", name)
+    if match and match[1] in FAMILIES:
+        family, k = FAMILIES[match[1]], int(match[2])
         return partial(_made, lambda p, seed: family(p, seed, k))
     families = ", ".join(f"{family}K" for family in FAMILIES)
     raise ValueError(
@@ -215,16 +182,14 @@ def method_of(name: str) -> Make:
     )
 
 
-def _with(
-    make: Make, name: str, setting: str, of: Callable[[Problem], Any], p: Problem, seed: int
-) -> Method:
+def _with(make: Make, name: str, setting: str, p: Problem, seed: int) -> Method:
     method = make(p, seed)
     if setting not in {f.name for f in fields(method)}:  # type: ignore[arg-type]
         raise ValueError(
             f"There is no method named {name!r}: {type(method).__name__} has no setting "
             f"{setting}. Those that forecast have one, such as two-stage-gmm1."
         )
-    return replace(method, **{setting: of(p)})  # type: ignore[type-var]
+    return replace(method, **{setting: getattr(p, setting)})  # type: ignore[type-var]
 
 
 def _made(make: Make, p: Problem, seed: int) -> Method:

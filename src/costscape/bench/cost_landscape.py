@@ -59,9 +59,9 @@ def write_landscape(run: Run, folder: Path, device: str | None = None) -> Path:
     key = Key(run.name, False)
     if read_lines(path).get(key, {}).get("recipe") == recipe_of(run):
         return path
-    found = landscape(run, device=device)
+    made = landscape(run, device=device)
     with locked(folder):
-        write_lines(path, {**read_lines(path), key: found}.values())
+        write_lines(path, {**read_lines(path), key: made}.values())
     return path
 
 

@@ -21,8 +21,8 @@ def run(out: Path, seed: int = 0) -> str:
     Writes ``cost_curve.png`` to ``out`` and returns the text to print. Takes less than a minute
     on two cores.
     """
-    found, task = sales(), inventory()
-    train, val, test = vars(found.splits).values()
+    data, task = sales(), inventory()
+    train, val, test = vars(data.splits).values()
     model = DF2.quick(task, seed=seed)
     methods: dict[str, Method] = {
         "best constant order": Constant(task),
@@ -37,11 +37,11 @@ def run(out: Path, seed: int = 0) -> str:
     _draw(picture, model, task, test)
     return "\n".join(
         [
-            f"Orders of seven days, a week ahead. Data: {found.source}.",
+            f"Orders of seven days, a week ahead. Data: {data.source}.",
             f"Learned from {len(train):,} windows up to {_day(train)}, epoch chosen on "
             f"{len(val):,} up to {_day(val)},",
             f"tested on {len(test):,} windows from {_day(test, first=True)} on. One unit is "
-            f"{found.scale:.1f} pieces, the mean sales of a day.",
+            f"{data.scale:.1f} pieces, the mean sales of a day.",
             "Each unit short costs 20, each unit spare 5, and each squared difference 1.",
             "",
             text_table(rows),

@@ -19,7 +19,7 @@ from costscape.bench.memory import peak, watch
 from costscape.bench.provenance import commit, device_of, on_gpu, versions
 from costscape.bench.runs import Run, prepare, problem_of, recipe_of
 from costscape.block_bootstrap import at_least_two, block_length
-from costscape.evaluation import Evaluation, evaluate
+from costscape.evaluation import evaluate
 from costscape.methods import Method
 from costscape.problems.problem import Problem
 from costscape.task import Refusal, Task
@@ -79,27 +79,22 @@ def execute(run: Run, device: str | None = None) -> Outcome:
         "curve": curve(history) if history else [],
         "peak_memory": peak(on_gpu(method)),
     }
-    return Outcome(row | facts, arrays_of(result))
-
-
-def arrays_of(result: Evaluation) -> dict[str, np.ndarray]:
-    """Costs, and regrets and gaps where they are known, of each test row."""
-    known = {"costs": result.costs, "regrets": result.regrets, "gaps": result.gaps}
-    return {name: values for name, values in known.items() if values is not None}
+    arrays = {"costs": result.costs, "regrets": result.regrets, "gaps": result.gaps}
+    return Outcome(row | facts, {k: v for k, v in arrays.items() if v is not None})
 
 
 def block_of(problem: Problem) -> int:
     """How many neighbouring test rows are resampled together.
 
-    ``problem.block`` where there is one. Else the cube root of the number of dates, at least the
-    horizon, since outcomes of windows overlap, times the rows of one date.
+    The cube root of the number of dates, at least the horizon, since outcomes of windows overlap,
+    times the rows of one date.
     """
     test = problem.data.test
-    block: int | None = getattr(problem, "block", None)
-    if block is None and test.dates is not None:
+    block = block_length(len(test))
+    if test.dates is not None:
         dates = len(np.unique(test.dates))
         block = max(block_length(dates), test.y.shape[1]) * round(len(test) / dates)
-    return at_least_two(block or block_length(len(test)), len(test))
+    return at_least_two(block, len(test))
 
 
 def blank(run: Run) -> Row:
@@ -140,10 +135,10 @@ def curve(history: History) -> list[list[int | float | None]]:
 
 def _history(method: Method) -> History | None:
     """Of the network that was fitted last."""
-    kept = getattr(method, "history_", None)
-    if isinstance(kept, Sequence):
-        kept = kept[-1] if kept else None
-    return kept if isinstance(kept, History) and kept.losses else None
+    history = getattr(method, "history_", None)
+    if isinstance(history, Sequence):
+        history = history[-1] if history else None
+    return history if isinstance(history, History) and history.losses else None
 
 
 @lru_cache(maxsize=16)

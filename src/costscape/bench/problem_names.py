@@ -30,9 +30,9 @@ def problem_named(name: str) -> Callable[[int], Problem]:
         return PROBLEMS[name]
     if name in ZOO:
         return ZOO[name]
-    found = re.fullmatch(r"(.*?)([1-9]\d*)", name)
-    if found and found[1] in PROBLEM_FAMILIES:
-        family, number = PROBLEM_FAMILIES[found[1]], int(found[2])
+    match = re.fullmatch(r"(.*?)([1-9]\d*)", name)
+    if match and match[1] in PROBLEM_FAMILIES:
+        family, number = PROBLEM_FAMILIES[match[1]], int(match[2])
         return lambda seed: family(seed, number)
     raise ValueError(
         f"There is no problem named {name!r}. There are {', '.join(sorted(PROBLEMS))}, and "

@@ -59,23 +59,11 @@ class Rows:
     def read(self, run: "Run") -> Row | None:
         """The row, else the failure, else None; a pending file that holds no row is ignored."""
         keys = Key(run.name, False), Key(run.name, True)
-        # pending files first: one that is merged meanwhile is then found in the merged file
+        # pending files first: one that is merged meanwhile is then rows in the merged file
         pending = {key: read_object(pending_path(self.folder, key)) for key in keys}
         merged = read_lines(self.folder / f"{run.problem}.jsonl")
-        found = fold({key: merged[key] for key in keys if key in merged}, pending)
-        return next((dict(found[key]) for key in keys if key in found), None)
-
-    def costs(self, run: "Run") -> Arrays:
-        """The arrays of the run's row, one number for each test row; empty without any."""
-        own = pending_path(self.folder, Key(run.name, False)).with_suffix(".npz")
-        row = self.read(run) or {}
-        for arrays in (
-            read_costs(own).get("", {}),
-            read_costs(costs_path(self.folder, run.problem)).get(run.name, {}),
-        ):
-            if _belong(arrays, row):
-                return _without_recipe(arrays)
-        return {}
+        rows = fold({key: merged[key] for key in keys if key in merged}, pending)
+        return next((dict(rows[key]) for key in keys if key in rows), None)
 
     def write(
         self, run: "Run", row: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
@@ -142,19 +130,19 @@ class Rows:
 
     def read_pending(self, strict: bool = False) -> dict[Key, Row]:
         """The pending rows; a file without the row of its name is ignored, or an error."""
-        found: dict[Key, Row] = {}
+        rows: dict[Key, Row] = {}
         for path in sorted((self.folder / PENDING).glob("*.json")):
             row = read_object(path)
             with suppress(KeyError, TypeError, AttributeError):
                 if row is not None and pending_path(self.folder, key_of(row)) == path:
-                    found[key_of(row)] = row
+                    rows[key_of(row)] = row
                     continue
             if strict and path.exists():
                 raise ValueError(
                     f"{path} should hold the row of the run in its name as JSON, but does not. "
                     f"Delete the file and run again."
                 )
-        return found
+        return rows
 
     def check_writable(self) -> None:
         """Raise an OSError in words if the store cannot be written to."""
@@ -184,30 +172,30 @@ def read_store(folder: Path) -> Iterator[tuple[Path, Row, Arrays]]:
     the row's are left out.
     """
     store = Rows(folder)
-    # pending files first: one that is merged meanwhile is then found in the merged file
+    # pending files first: one that is merged meanwhile is then every in the merged file
     pending = store.read_pending(strict=True)
     own = {key: read_costs(pending_path(folder, key).with_suffix(".npz")) for key in pending}
     merged = {path: read_lines(path) for path in merged_paths(folder)}
     files = {key: path for path, rows in merged.items() for key in rows}
     files |= {key: pending_path(folder, key) for key in pending}
-    found = fold({key: row for rows in merged.values() for key, row in rows.items()}, pending)
+    every = fold({key: row for rows in merged.values() for key, row in rows.items()}, pending)
     costs = {path: read_costs(costs_path(folder, path.stem)) for path in merged}
-    for key, row in found.items():
-        if not (key.failed and Key(key.name, False) in found):
-            kept = costs.get(folder / f"{row['problem']}.jsonl", {}).get(key.name, {})
-            arrays = own.get(key, {}).get("", kept)
+    for key, row in every.items():
+        if not (key.failed and Key(key.name, False) in every):
+            merged_arrays = costs.get(folder / f"{row['problem']}.jsonl", {}).get(key.name, {})
+            arrays = own.get(key, {}).get("", merged_arrays)
             yield files[key], row, _without_recipe(arrays) if _belong(arrays, row) else {}
 
 
 def fold(merged: Mapping[Key, Row], pending: Mapping[Key, Row | None]) -> dict[Key, Row]:
     """The rows after a merge: a success replaces the row and removes the failure of its run."""
-    found = dict(merged)
+    rows = dict(merged)
     for (name, failed), row in sorted(pending.items()):  # a success before a later failure
         if row is not None:
-            found[Key(name, failed)] = row
+            rows[Key(name, failed)] = row
             if not failed:
-                found.pop(Key(name, True), None)
-    return found
+                rows.pop(Key(name, True), None)
+    return rows
 
 
 def _belong(arrays: Arrays, row: Row) -> bool:

@@ -61,13 +61,13 @@ def grid(
     A method that trains no network has no epochs, so changes of the training are left out there.
     """
     every, changes = list(seeds), dict(changes or {})
-    found = []
+    runs = []
     for problem, method in product(problems, methods):
-        kept = changes
+        effective = changes
         if changes.keys() & TRAINING and not _trains(problem, method, every[0], quick):
-            kept = {key: value for key, value in changes.items() if key not in TRAINING}
-        found += [Run(problem, method, seed, kept, quick) for seed in every]
-    return found
+            effective = {key: value for key, value in changes.items() if key not in TRAINING}
+        runs += [Run(problem, method, seed, effective, quick) for seed in every]
+    return runs
 
 
 def _trains(problem: str, method: str, seed: int, quick: bool) -> bool:
@@ -169,11 +169,11 @@ def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
 
 
 def _resolved_defaults(method: Method, problem: Problem) -> dict[str, Any]:
-    found = method.resolved_defaults(problem.data.train)
+    defaults = method.resolved_defaults(problem.data.train)
     training = method.trains()
     if training is not None and training.epochs is None:
-        found = {**found, "epochs": training.for_rows(len(problem.data.train)).epochs}
-    return {"unsaid": found} if found else {}
+        defaults = {**defaults, "epochs": training.for_rows(len(problem.data.train)).epochs}
+    return {"unsaid": defaults} if defaults else {}
 
 
 def _settings(method: Method) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def read_lines(path: Path) -> dict[Key, Row]:
 
 @lru_cache(maxsize=64)  # a sweep asks for every run
 def _read_lines(path: Path, version: tuple[int, int, int]) -> dict[Key, Row]:
-    found: dict[Key, Row] = {}
+    rows: dict[Key, Row] = {}
     for i, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(line)
@@ -96,13 +96,13 @@ def _read_lines(path: Path, version: tuple[int, int, int]) -> dict[Key, Row]:
                 f"{path} needs a JSON object with problem, method and seed in every line, but "
                 f"line {i} is none. Restore the file, or delete the line and run again."
             ) from None
-        if key in found:
+        if key in rows:
             raise ValueError(
                 f"{path} needs one line a run, but line {i} is of {key.name} again. Delete one "
                 f"of the two lines."
             )
-        found[key] = row
-    return found
+        rows[key] = row
+    return rows
 
 
 def write_lines(path: Path, rows: Iterable[Row]) -> None:
@@ -114,10 +114,10 @@ def write_lines(path: Path, rows: Iterable[Row]) -> None:
 def read_object(path: Path) -> Row | None:
     """The JSON object of a file; None where there is none."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def pending_path(folder: Path, key: Key) -> Path:
@@ -139,12 +139,12 @@ def costs_path(folder: Path, problem: str) -> Path:
 
 def read_costs(path: Path) -> dict[str, Arrays]:
     """The arrays of each run, by its name; those of a pending file have the name ''."""
-    found: dict[str, Arrays] = {}
+    arrays_of: dict[str, Arrays] = {}
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            for entry in kept.files:
+        with np.load(path, allow_pickle=False) as file:
+            for entry in file.files:
                 name, _, array = entry.rpartition("/")
-                found.setdefault(name, {})[array] = kept[entry]
+                arrays_of.setdefault(name, {})[array] = file[entry]
     except FileNotFoundError:
         return {}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
@@ -152,7 +152,7 @@ def read_costs(path: Path) -> dict[str, Arrays]:
             f"{path} should hold the costs of each test row, but it cannot be read ({error}). "
             f"Restore the file, or delete it and run again."
         ) from error
-    return found
+    return arrays_of
 
 
 def write_costs(path: Path, costs: Mapping[str, Arrays]) -> None:

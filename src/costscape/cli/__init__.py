@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from costscape.cli import run_commands
-from costscape.cli.errors import errors_in_words
 from costscape.cli.paper_command import paper
+from costscape.cli.run_options import errors_in_words
 from costscape.cli.zoo_command import zoo
 
 app = typer.Typer(
@@ -67,11 +67,13 @@ def list_() -> None:
     """Name the problems and the methods."""
     from costscape.bench import FAMILIES, METHODS, PROBLEMS
 
-    families = {f"{name}K": make for name, make in FAMILIES.items()}
-    for title, entries in (("problems", PROBLEMS), ("methods", {**METHODS, **families})):
+    families = {f"{name}K": method for name, method in FAMILIES.items()}
+    methods = {name: method.words for name, method in {**METHODS, **families}.items()}
+    problems = {name: (make.__doc__ or "").splitlines()[0] for name, make in PROBLEMS.items()}
+    for title, entries in (("problems", problems), ("methods", methods)):
         print(title)
-        for name, make in entries.items():
-            print(f"  {name:22}{(make.__doc__ or '').splitlines()[0]}")
+        for name, words in entries.items():
+            print(f"  {name:22}{words}")
     print("K is any whole number: two-stage-gmm10 has a mixture of 10 Gaussians.")
 
 

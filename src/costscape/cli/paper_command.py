@@ -7,8 +7,15 @@ from typing import Annotated
 import typer
 
 from costscape.cli import run_options
-from costscape.cli.errors import errors_in_words
-from costscape.cli.run_options import Address, Device, EngineName, Engines, Quick, Workers
+from costscape.cli.run_options import (
+    Address,
+    Device,
+    EngineName,
+    Engines,
+    Quick,
+    Workers,
+    errors_in_words,
+)
 
 
 class Part(StrEnum):

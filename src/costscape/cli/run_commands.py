@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from costscape.cli import run_options
-from costscape.cli.errors import errors_in_words
 from costscape.cli.run_options import (
     OUR_METHODS,
     Address,
@@ -20,6 +19,7 @@ from costscape.cli.run_options import (
     Store,
     StoreArgument,
     Workers,
+    errors_in_words,
 )
 
 

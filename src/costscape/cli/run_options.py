@@ -1,14 +1,17 @@
-"""What all commands that execute runs share: their options, the engine, the exit status."""
+"""What the commands share: options, errors as sentences, the engine, the exit status."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 import typer
 
 if TYPE_CHECKING:
     from costscape.bench import Engine, Run, Swept
 
+P = ParamSpec("P")
 NAMED = 5  # failed runs in a sentence, at most
 OUR_METHODS = ("df2", "blend")  # whose opponents a table shows, unless --ours names others
 
@@ -35,6 +38,23 @@ Ours = Annotated[
     list[str] | None,
     typer.Option(help="A method to compare with its best opponent; repeat it. df2 and blend."),
 ]
+
+
+def errors_in_words(command: Callable[P, None]) -> Callable[P, None]:
+    """A command whose ValueError, OSError or missing package ends it with its message."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except ModuleNotFoundError as error:
+            typer.echo(f"{error}. Install it: pip install 'costscape[all,ray]'.", err=True)
+            raise typer.Exit(1) from error
+        except (ValueError, OSError) as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from error
+
+    return run
 
 
 def sweep_into(store: Path, runs: "list[Run]", engine: "Engine", device: str | None) -> "Swept":

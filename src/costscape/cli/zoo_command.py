@@ -6,8 +6,15 @@ from typing import Annotated
 import typer
 
 from costscape.cli import run_options
-from costscape.cli.errors import errors_in_words
-from costscape.cli.run_options import OUR_METHODS, Device, EngineName, Quick, Store, Workers
+from costscape.cli.run_options import (
+    OUR_METHODS,
+    Device,
+    EngineName,
+    Quick,
+    Store,
+    Workers,
+    errors_in_words,
+)
 
 USUAL = ("df2", "wsaa-knn+crossfit", "wsaa-forest+crossfit", "two-stage-gmm3+crossfit")
 

@@ -21,7 +21,6 @@ from costscape.problems.vaccine_doses.allocation import proportional as proporti
 from costscape.problems.vaccine_doses.allocation import vaccine as vaccine
 from costscape.problems.vaccine_doses.allocation import vaccine_wave as vaccine_wave
 from costscape.problems.vaccine_doses.dcrnn import DCRNN as DCRNN
-from costscape.problems.vaccine_doses.dcrnn import DCRNNForecaster as DCRNNForecaster
 from costscape.problems.vaccine_doses.doses_plot import doses_plot as doses_plot
 from costscape.problems.vaccine_doses.epidemic import Epidemic as Epidemic
 from costscape.problems.vaccine_doses.epidemic import epidemic_state as epidemic_state

@@ -51,13 +51,13 @@ def read(owner: str, name: str, value: Any, shape: tuple[int | None, ...], axes:
 
 def labels(owner: str, name: str, value: Iterable[Any], count: int) -> list[str]:
     """One label for each of ``count`` things."""
-    found = [str(v) for v in value]
-    if len(found) != count:
+    names = [str(v) for v in value]
+    if len(names) != count:
         raise ValueError(
-            f"{owner} needs one of {name} for each of the {count} numbers, but got {len(found)}. "
+            f"{owner} needs one of {name} for each of the {count} numbers, but got {len(names)}. "
             f"Give as many as there are numbers, or none."
         )
-    return found
+    return names
 
 
 def mark_time(axes: "Axes", at: npt.NDArray[Any], names: list[str]) -> None:
@@ -66,6 +66,16 @@ def mark_time(axes: "Axes", at: npt.NDArray[Any], names: list[str]) -> None:
     if sum(map(len, names)) > LETTERS:
         for text in axes.get_xticklabels():
             text.set(rotation=45, ha="right", rotation_mode="anchor")
+
+
+def one_panel() -> "tuple[Figure, Axes]":
+    """A figure of one panel, which needs no display."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 
 def write(figure: "Figure", path: Path | str | None) -> "Figure":

@@ -70,18 +70,6 @@ def test_one_point_makes_no_scatter_and_no_number_no_bars(run):
     assert figures.bars(summarise([run(regret=None, refused="no.")]), "wind") is None
 
 
-def test_training_curves_are_of_methods_that_kept_one(store, run):
-    figure = figures.training(wind(store), store, "wind")
-    drawn(figure)
-    assert figure.legend[0][1] == "df2"
-    assert figures.training(summarise([run()]), [run()], "wind") is None
-
-
-def test_a_curve_is_its_loss_where_a_score_is_missing(run):
-    rows = [run(curve=[[1, 3.0, 2.0], [2, 1.0, None]])]
-    assert drawn(figures.training(summarise(rows), rows, "wind"))
-
-
 def test_settings_show_the_measure_and_the_seconds(store):
     cells = wind(store)
     best = next(cell for cell in cells if cell.is_best_opponent)

@@ -89,8 +89,8 @@ def test_the_header_counts_runs_and_dates_the_newest(page, store):
 
 
 def test_every_figure_has_a_picture_with_a_title_and_a_caption(page):
-    # wind: bars, scatter, curves, a setting; synthetic: bars, scatter, a landscape
-    assert page.count("figure") == page.count("figcaption") == page.count("svg") == 7
+    # wind: bars, scatter, a setting; synthetic: bars, scatter, a landscape
+    assert page.count("figure") == page.count("figcaption") == page.count("svg") == 6
     assert all(a.get("role") == "img" for tag, a in page.tags if tag == "svg")
 
 

@@ -69,16 +69,20 @@ def paired(
 
 def _half_over_rows(pairs: Sequence[tuple[Row, Row]], measure: str) -> float | None:
     """Half of the interval over rows and seeds; None unless all runs kept the same test rows."""
-    found = []
+    differences = []
     for ours, theirs in pairs:
         a, b = by_test_row(ours, measure), by_test_row(theirs, measure)
         if a is None or b is None or ours.get("test_rows") != theirs.get("test_rows"):
             return None
-        found.append(a - b)
+        differences.append(a - b)
     tests = {ours.get("test_rows") for ours, _ in pairs}
-    if None in tests or len(tests) not in (1, len(pairs)) or len({len(d) for d in found}) > 1:
+    if (
+        None in tests
+        or len(tests) not in (1, len(pairs))
+        or len({len(d) for d in differences}) > 1
+    ):
         return None
-    table = np.stack(found)
+    table = np.stack(differences)
     block = max((row.get("block") or 1) for pair in pairs for row in pair)
     interval = difference_over_seeds(
         table, at_least_two(block, table.shape[1]), shared_rows=len(tests) == 1

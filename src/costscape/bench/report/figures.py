@@ -1,4 +1,4 @@
-"""Cells -> inline SVG by matplotlib: bars, time against result, training, settings, landscapes.
+"""Cells -> inline SVG by matplotlib: bars, time against result, settings, landscapes.
 
 matplotlib writes fixed colours. Each colour of PALETTE is replaced by the page's variable of the
 same name, and text has no colour, so a figure follows the light or dark colours of its page.
@@ -15,8 +15,8 @@ import numpy as np
 
 from costscape.bench.report.number_format import number
 from costscape.bench.report.problem_tables import Series
-from costscape.bench.report.read_rows import SURFACES, Row
-from costscape.bench.report.summary import BEST, MAIN, OTHER, OURS, Cell, grouped
+from costscape.bench.report.read_rows import SURFACES
+from costscape.bench.report.summary import BEST, MAIN, OTHER, OURS, Cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,36 +101,6 @@ def scatter(cells: Sequence[Cell], title: str) -> Figure | None:
     words += edge * any(mean > limit for *_, mean in shown) + mixed
     return Figure(
         _svg(canvas, f"{title}: seconds to fit against {measure}"), words, _legend(cells)
-    )
-
-
-def training(cells: Sequence[Cell], rows: Sequence[Row], title: str) -> Figure | None:
-    """A line for each method's run with the lowest seed that kept a curve; None without any."""
-    canvas, axes = _canvas(2.8)
-    groups, drawn = grouped(rows), []
-    for cell in reversed(cells):
-        runs = groups.get((cell.title, cell.label), [])
-        row = next((row for row in runs if len(row["curve"]) > 1), None)
-        if row is None:
-            continue
-        at = 2 if all(point[2] is not None for point in row["curve"]) else 1
-        epochs = np.array([point[0] for point in row["curve"]])
-        values = np.array([point[at] for point in row["curve"]], dtype=np.float64)
-        low, high = values.min(), np.quantile(values, 0.9)
-        scaled = np.minimum((values - low) / ((high - low) or 1.0), 1.0)
-        axes.plot(epochs, scaled, color=PALETTE[cell.role], linewidth=1 + (cell.role != OTHER))
-        if row["chosen_epoch"] is not None and cell.role != OTHER:
-            chosen = abs(epochs - row["chosen_epoch"]).argmin()
-            axes.plot(epochs[chosen], scaled[chosen], "o", color=PALETTE[cell.role])
-        drawn.append(cell)
-    axes.set(xlabel="epoch", ylabel="score or loss, scaled")
-    words = (
-        "Training of each method, the run with the lowest seed: its validation score by epoch, or "
-        "its loss where it has none. Units differ, so each line is scaled: 0 is its least value, "
-        "1 the quantile 0.9 of its values. Compare shapes, not heights. A dot is the chosen epoch."
-    )
-    return (
-        Figure(_svg(canvas, f"{title}: training curves"), words, _legend(drawn)) if drawn else None
     )
 
 

@@ -25,8 +25,8 @@ def overview(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
     names = sorted(methods, key=lambda name: (not is_named(methods[name], ours), *_place(name)))
     lines = [{"method": "", **{p: measures[p] for p in problems}}]
     for name in names:
-        found = {p: _cell(cells.get((name, p)), least[p]) for p in problems}
-        lines.append({"method": name, **found})
+        texts = {p: _cell(cells.get((name, p)), least[p]) for p in problems}
+        lines.append({"method": name, **texts})
     return text_table(lines)
 
 

@@ -6,7 +6,6 @@ beside this file.
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,21 +18,6 @@ from costscape.bench.report.row_facts import counted, quick, sources, title_of, 
 from costscape.bench.report.summary import MAIN, Cell, grouped
 
 Landscapes = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Card:
-    """A problem at a glance."""
-
-    title: str
-    anchor: str
-    measure: str
-    ours: str
-    score: str
-    opponent: str
-    against: str
-    verdict: str
-    difference: str
 
 
 def write_page(
@@ -75,7 +59,7 @@ def render(
     cells = {(line.cell.title, line.cell.label): line.cell for line in lines}
     return page.render(
         cards=[card for table in tables if (card := _card(table)) is not None],
-        tables=[(table, _figures(table, rows, landscapes)) for table in tables],
+        tables=[(table, _figures(table, landscapes)) for table in tables],
         together=_together,
         runs=len(rows),
         methods=len({label for _, label in cells}),
@@ -108,7 +92,7 @@ def command(cell: Cell, runs: Sequence[Row]) -> str:
     return shlex.join(words)
 
 
-def _card(table: ProblemTable) -> Card | None:
+def _card(table: ProblemTable) -> dict[str, str] | None:
     """The main method, or the best of ours, against the best opponent; None without ours."""
     ours = [cell for cell in table.cells if cell.is_ours and cell.score]
     if not ours:
@@ -116,7 +100,7 @@ def _card(table: ProblemTable) -> Card | None:
     cell = next((cell for cell in ours if cell.role == MAIN), ours[0])
     best = next((cell for cell in table.cells if cell.is_best_opponent), None)
     d = cell.difference
-    return Card(
+    return dict(
         title=table.title,
         anchor=table.anchor,
         measure=cell.measure,
@@ -145,17 +129,13 @@ def _score(cell: Cell) -> str:
     return " ".join([mean_sd(stat.mean, stat.sd), *cell.remarks]) if stat else ""
 
 
-def _figures(
-    table: ProblemTable, rows: Sequence[Row], landscapes: Landscapes
-) -> list[figures.Figure]:
+def _figures(table: ProblemTable, landscapes: Landscapes) -> list[figures.Figure]:
     cells, title = table.cells, table.title
     best = next((cell for cell in cells if cell.is_best_opponent), None)
-    found = [
-        figures.bars(cells, title),
-        figures.scatter(cells, title),
-        figures.training(cells, rows, title),
-    ]
+    pictures = [figures.bars(cells, title), figures.scatter(cells, title)]
     for name in dict.fromkeys(one.setting for one in table.series):
-        found.append(figures.settings([s for s in table.series if s.setting == name], best, title))
-    found += [figures.landscape(one) for one in landscapes if title_of(one) == title]
-    return [figure for figure in found if figure is not None]
+        pictures.append(
+            figures.settings([s for s in table.series if s.setting == name], best, title)
+        )
+    pictures += [figures.landscape(one) for one in landscapes if title_of(one) == title]
+    return [figure for figure in pictures if figure is not None]

@@ -113,8 +113,8 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
 
     def stat(name: str) -> Callable[[Cell], str]:
         def text(cell: Cell) -> str:
-            found: Stat | None = getattr(cell, name)
-            return mean_sd(found.mean, found.sd) if found else ""
+            value: Stat | None = getattr(cell, name)
+            return mean_sd(value.mean, value.sd) if value else ""
 
         return text
 
@@ -157,10 +157,10 @@ def _captions(
     measure = cells[0].measure
     best = next((cell for cell in cells if cell.is_best_opponent), None)
     named = any(cell.is_ours for cell in cells)
-    found = [quick(rows) or "", "Mean (standard deviation) over seeds; less is better."]
+    sentences = [quick(rows) or "", "Mean (standard deviation) over seeds; less is better."]
     if best:
         rows_too = ROWS_AND_SEEDS in kinds
-        found.append(
+        sentences.append(
             f"Difference: the {measure} minus that of {best.label}, the "
             f"{'best opponent' if named else 'best method'} (lowest mean {measure} on common "
             f"seeds), paired by seed{' and test row' if rows_too else ''}, with its 95 % "
@@ -168,16 +168,16 @@ def _captions(
             f" a tie is an interval that holds 0."
         )
     if {ROWS_AND_SEEDS, SEEDS} <= kinds:
-        found.append(
+        sentences.append(
             "An interval marked s is Student's over seeds alone, which leaves out the chance in "
             "the test rows: their costs were not kept for both methods."
         )
     if devices:
         several = len(devices) > 1
-        found.append(
+        sentences.append(
             "Compare seconds on one device only." if several else f"Seconds on {devices[0]}."
         )
     data = sources(rows)
-    found.append(f"Data: {'; '.join(data)}." if data else "")
-    found.append(caption(cells[0].problem) or "")
-    return [words for words in found if words]
+    sentences.append(f"Data: {'; '.join(data)}." if data else "")
+    sentences.append(caption(cells[0].problem) or "")
+    return [words for words in sentences if words]

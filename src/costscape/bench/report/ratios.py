@@ -28,18 +28,18 @@ def ratios(rows: Sequence[Row], ours: Sequence[str]) -> str:
     for row in rows:
         if row["regret"] is not None and not row["quick"]:
             regret[row["problem"]][row["method"]] = row["regret"]
-    named = sorted({n for found in regret.values() for n in found if is_named(n, ours)})
+    named = sorted({n for regrets in regret.values() for n in regrets if is_named(n, ours)})
     lines, columns = [], {name: list[float]() for name in named}
-    for problem, found in sorted(regret.items()):
-        opponents = {n: v for n, v in found.items() if n.endswith(CROSSFIT) and n not in named}
+    for problem, regrets in sorted(regret.items()):
+        opponents = {n: v for n, v in regrets.items() if n.endswith(CROSSFIT) and n not in named}
         best = min(opponents, key=opponents.__getitem__, default=None)
         line = {"problem": problem, "best opponent": best or NOT_RUN, "regret": NOT_RUN}
         if best is not None:
             line["regret"] = number(opponents[best], 4)
         for name in named:
             line[name] = NOT_RUN
-            if name in found and best is not None and opponents[best] > 0:
-                columns[name].append(found[name] / opponents[best])
+            if name in regrets and best is not None and opponents[best] > 0:
+                columns[name].append(regrets[name] / opponents[best])
                 line[name] = f"{columns[name][-1]:.3f}"
         lines.append(line)
     for title, of in (("mean", lambda all_: sum(all_) / len(all_)), ("worst", max)):

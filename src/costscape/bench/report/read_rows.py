@@ -9,33 +9,16 @@ from costscape.bench.store_files import LANDSCAPES, read_lines
 
 Row = Mapping[str, Any]
 
+NUMBER, TEXT = (int, float, type(None)), (str, type(None))
 REQUIRED: dict[str, tuple[type, ...]] = {
-    "problem": (str,),
-    "method": (str,),
-    "seed": (int,),
-    "changes": (dict,),
-    "regret": (int, float, type(None)),
-    "gap": (int, float, type(None)),
-    "cost": (int, float, type(None)),
-    "fit_seconds": (int, float, type(None)),
-    "decide_seconds": (int, float, type(None)),
-    "refused": (str, type(None)),
-    "error": (str, type(None)),
-    "device": (str, type(None)),
+    **{"problem": (str,), "method": (str,), "seed": (int,), "changes": (dict,)},
+    **dict.fromkeys(("regret", "gap", "cost", "fit_seconds", "decide_seconds"), NUMBER),
+    **dict.fromkeys(("refused", "error", "device"), TEXT),
 }
 OPTIONAL: dict[str, Any] = {
-    "curve": [],
-    "epochs": None,
-    "chosen_epoch": None,
-    "versions": {},
-    "source": None,
-    "commit": None,
-    "made": None,
-    "quick": False,
-    "recipe": None,
-    "block": None,
+    **{"curve": [], "versions": {}, "chosen": {}, "quick": False},
+    **dict.fromkeys(("epochs", "chosen_epoch", "source", "commit", "made", "recipe", "block")),
     "test_rows": None,
-    "chosen": {},
 }
 SURFACES = ("initial", "learned", "true")
 
@@ -67,8 +50,8 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
 def read_landscapes(folder: Path | str) -> list[dict[str, Any]]:
     """Read the landscapes of a store; none where it has no file of them."""
     path = Path(folder) / LANDSCAPES
-    found = list(read_lines(path).values())
-    for one in found:
+    landscapes = list(read_lines(path).values())
+    for one in landscapes:
         wanted = ("problem", "x", "a1", "a2", "surfaces", "method", "seed")
         missing = [key for key in wanted if key not in one]
         missing += [key for key in SURFACES if key not in one.get("surfaces", {})]
@@ -77,7 +60,7 @@ def read_landscapes(folder: Path | str) -> list[dict[str, Any]]:
                 f"A landscape needs {', '.join(missing)}, but that of {one['problem']} in {path} "
                 f"lacks it. Delete the line and make the landscape again."
             )
-    return found
+    return landscapes
 
 
 def label(method: str, changes: Mapping[str, Any]) -> str:

@@ -50,14 +50,14 @@ def place(name: str) -> tuple[int, str]:
 
 def troubles(rows: Sequence[Row]) -> list[Trouble]:
     """Refusals once a method, failures once a sentence."""
-    found: dict[tuple[str, str, str, str], list[int]] = {}
+    seeds_of: dict[tuple[str, str, str, str], list[int]] = {}
     for row in sorted(rows, key=lambda row: (place(title_of(row)), row["method"], row["seed"])):
         sentence = row["refused"] or failure(row)
         if sentence:
             kind = "refused" if row["refused"] else "failed"
             key = (title_of(row), label(row["method"], row["changes"]), kind, sentence)
-            found.setdefault(key, []).append(row["seed"])
-    return [Trouble(p, name, tuple(s), kind, why) for (p, name, kind, why), s in found.items()]
+            seeds_of.setdefault(key, []).append(row["seed"])
+    return [Trouble(p, name, tuple(s), kind, why) for (p, name, kind, why), s in seeds_of.items()]
 
 
 def failure(row: Row) -> str | None:
@@ -76,8 +76,10 @@ def failure(row: Row) -> str | None:
 
 def sources(rows: Iterable[Row]) -> dict[str, int]:
     """The data that was used, and by how many runs; data drawn anew for each seed count as one."""
-    told = (row.get("source") for row in rows)
-    return counted(source and re.sub(r", seed \d+$", ", drawn by seed", source) for source in told)
+    names = (row.get("source") for row in rows)
+    return counted(
+        source and re.sub(r", seed \d+$", ", drawn by seed", source) for source in names
+    )
 
 
 def quick(rows: Sequence[Row]) -> str | None:

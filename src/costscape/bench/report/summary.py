@@ -78,8 +78,8 @@ class Cell:
     @property
     def score(self) -> Stat | None:
         """The cell's statistics of the problem's measure."""
-        found: Stat | None = getattr(self, self.measure)
-        return found
+        stat: Stat | None = getattr(self, self.measure)
+        return stat
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -160,14 +160,14 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
             for cell in several or others
         }
     )
-    found = []
+    compared = []
     for cell in cells:
         difference = None
         if best is not None and cell.label != best and cell.score is not None:
             difference = paired(scored[cell.label], scored[best], measure, best)
         role = BEST if cell.label == best else cell.role
-        found.append(replace(cell, role=role, most=most, difference=difference))
-    return sorted(found, key=_rank)
+        compared.append(replace(cell, role=role, most=most, difference=difference))
+    return sorted(compared, key=_rank)
 
 
 def _cell(rows: list[Row], measure: str, ours: Sequence[str]) -> Cell:

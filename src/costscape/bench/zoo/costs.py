@@ -1,4 +1,4 @@
-"""Costs of the zoo, with their best actions in hindsight. To add one, add a class (y, a) -> cost.
+"""Costs of the zoo, with their best actions in hindsight. To add one, add a function of (y, a).
 
 Separable ones return the summands (*batch, d), each least at a_i = y_i. The others return
 (*batch); on a box with 0 <= y <= upper, a = y is best unless the class has a ``hindsight``.
@@ -46,76 +46,69 @@ class Priced(nn.Module):
         return self.cost.cvxpy_terms(y, a) @ self.prices.double().numpy()
 
 
-@dataclass(frozen=True)
-class Fined:
+def fined(y: Tensor, a: Tensor, short: float, spare: float, fine: float, slack: float) -> Tensor:
     """short (y-a)+ + spare (a-y)+ + fine where y exceeds a by more than ``slack``."""
-
-    short: float
-    spare: float
-    fine: float
-    slack: float
-
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        r = y - a
-        late = (r > self.slack).to(r.dtype)
-        return self.short * r.relu() + self.spare * (-r).relu() + self.fine * late
+    r = y - a
+    return short * r.relu() + spare * (-r).relu() + fine * (r > slack).to(r.dtype)
 
 
-@dataclass(frozen=True)
-class Traded:
+def traded(y: Tensor, a: Tensor, wear: float) -> Tensor:
     """y a + wear a^2: buy a at the price y (sell for a < 0); moving a wears the storage."""
-
-    wear: float
-
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        return y * a + self.wear * a**2
+    return y * a + wear * a**2
 
 
-@dataclass(frozen=True)
-class Stepped:
+def stepped(y: Tensor, a: Tensor, crate: float, fee: float, short: float, spare: float) -> Tensor:
     """fee ceil(a / crate) + short (y-a)+ + spare (a-y)+: whole crates are paid for."""
-
-    crate: float
-    fee: float
-    short: float
-    spare: float
-
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        r = y - a
-        crates = torch.ceil(a / self.crate - 1e-6)
-        return self.fee * crates + self.short * r.relu() + self.spare * (-r).relu()
+    r = y - a
+    return fee * torch.ceil(a / crate - 1e-6) + short * r.relu() + spare * (-r).relu()
 
 
-@dataclass(frozen=True)
-class Transfer:
+def transfer(y: Tensor, a: Tensor, short: float, spare: float, move: float) -> Tensor:
     """Newsvendors that send surplus to where it is short, at ``move`` a unit.
 
     Convex where move <= short + spare.
     """
-
-    short: float
-    spare: float
-    move: float
-
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        short, spare = (y - a).relu().sum(-1), (a - y).relu().sum(-1)
-        moved = torch.minimum(short, spare)
-        return self.move * moved + self.short * (short - moved) + self.spare * (spare - moved)
+    missing, surplus = (y - a).relu().sum(-1), (a - y).relu().sum(-1)
+    moved = torch.minimum(missing, surplus)
+    return move * moved + short * (missing - moved) + spare * (surplus - moved)
 
 
-@dataclass(frozen=True)
-class OfTotal:
+def of_total(y: Tensor, a: Tensor, short: float) -> Tensor:
     """sum (y-a)^2 + short (sum y - sum a)+^2: the total must not be short. Convex.
 
     On a Budget the point nearest to y >= 0 is best in hindsight: of all points with its total it
     is nearest to y, and both summands fall as the total rises to that of y.
     """
+    r = y - a
+    return (r**2).sum(-1) + short * r.sum(-1).relu() ** 2
 
-    short: float
 
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        r = y - a
-        return (r**2).sum(-1) + self.short * r.sum(-1).relu() ** 2
+def trucks(y: Tensor, a: Tensor, load: float, fee: float) -> Tensor:
+    """fee for each truck of ``load`` units in all, and 10 for each unit short, 1 for each spare.
+
+    Constant between full trucks, so only for finite lists.
+    """
+    r = y - a
+    count = torch.ceil(a.sum(-1) / load - 1e-6)
+    return fee * count + (10 * r.relu() + (-r).relu()).sum(-1)
+
+
+def pathways(y: Tensor, a: Tensor, table: Sequence[Sequence[float]]) -> Tensor:
+    """sum_kj y_k table[k][j] a_j: y is a class and a a choice, both one-hot. Linear in a."""
+    return ((y @ torch.tensor(table, dtype=a.dtype, device=a.device)) * a).sum(-1)
+
+
+def queue(y: Tensor, a: Tensor, staff: float, wait: float, left: float) -> Tensor:
+    """Jobs waiting q <- (q + y_t - a_t)+; a_t jobs can be served at ``staff`` each.
+
+    Waiting costs ``wait`` (q + q^2) after each step, jobs left at the end ``left`` each. Convex.
+    """
+    q = y.new_zeros(())
+    cost = staff * a.sum(-1)
+    for t in range(a.shape[-1]):
+        q = (q + y[..., t] - a[..., t]).relu()
+        cost = cost + wait * (q + q**2)
+    return cost + left * q
 
 
 @dataclass(frozen=True)
@@ -128,33 +121,6 @@ class Growth:
     def hindsight(self, y: Tensor) -> Tensor:
         """All money in the asset of the highest return."""
         return torch.nn.functional.one_hot(y.argmax(-1), y.shape[-1]).to(y.dtype)
-
-
-@dataclass(frozen=True)
-class Trucks:
-    """fee for each truck of ``load`` units in all, and 10 for each unit short, 1 for each spare.
-
-    Constant between full trucks, so only for finite lists.
-    """
-
-    load: float
-    fee: float
-
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        trucks = torch.ceil(a.sum(-1) / self.load - 1e-6)
-        r = y - a
-        return self.fee * trucks + (10 * r.relu() + (-r).relu()).sum(-1)
-
-
-@dataclass(frozen=True)
-class Pathways:
-    """sum_kj y_k table[k][j] a_j: y is a class and a a choice, both one-hot. Linear in a."""
-
-    table: tuple[tuple[float, ...], ...]
-
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        costs = torch.tensor(self.table, dtype=a.dtype, device=a.device)
-        return ((y @ costs) * a).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -185,23 +151,3 @@ class CarriedStock:
         demand = y.cumsum(-1)
         covered = demand.clamp(max=self.start)
         return (demand - covered).diff(dim=-1, prepend=torch.zeros_like(y[..., :1]))
-
-
-@dataclass(frozen=True)
-class Queue:
-    """Jobs waiting q <- (q + y_t - a_t)+; a_t jobs can be served at ``staff`` each.
-
-    Waiting costs ``wait`` (q + q^2) after each step, jobs left at the end ``left`` each. Convex.
-    """
-
-    staff: float
-    wait: float
-    left: float
-
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        q = y.new_zeros(())
-        cost = self.staff * a.sum(-1)
-        for t in range(a.shape[-1]):
-            q = (q + y[..., t] - a[..., t]).relu()
-            cost = cost + self.wait * (q + q**2)
-        return cost + self.left * q

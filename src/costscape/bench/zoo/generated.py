@@ -5,6 +5,7 @@ Outcomes are demands in [0, 6] of about 2.5, unless an entry says otherwise.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from zlib import crc32
 
@@ -13,15 +14,15 @@ import numpy as np
 from costscape.bench.zoo.assemble import assemble
 from costscape.bench.zoo.costs import (
     CarriedStock,
-    Fined,
     Growth,
-    OfTotal,
     Priced,
-    Queue,
-    Transfer,
-    Trucks,
     asymmetric,
+    fined,
     newsvendor,
+    of_total,
+    queue,
+    transfer,
+    trucks,
 )
 from costscape.bench.zoo.features import (
     FeatureMaker,
@@ -114,7 +115,11 @@ GENERATED: dict[str, Generated] = {
         rows=2000,
     ),
     "zoo-fine-regimes": Generated(
-        lambda: separable(Fined(4.0, 2.0, 6.0, 0.3), Box(0.0, HIGH, dim=3), convex=False),
+        lambda: separable(
+            partial(fined, short=4.0, spare=2.0, fine=6.0, slack=0.3),
+            Box(0.0, HIGH, dim=3),
+            convex=False,
+        ),
         uniform(2),
         Law((linear(2, 0.4, 1.5), linear(2, 0.4, 4.0)), gaussian, (0.3, 0.3), likely),
         rows=2000,
@@ -187,26 +192,28 @@ GENERATED: dict[str, Generated] = {
     # lists
     "zoo-list-fine": Generated(
         lambda: separable(
-            Fined(5.0, 1.0, 4.0, 0.5), _plans(0.5, 1.5, 2.5, 3.5, 4.5, dim=2), convex=False
+            partial(fined, short=5.0, spare=1.0, fine=4.0, slack=0.5),
+            _plans(0.5, 1.5, 2.5, 3.5, 4.5, dim=2),
+            convex=False,
         ),
         correlated(5),
         Law((steps(3),), student),
         rows=500,
     ),
     "zoo-list-trucks": Generated(
-        lambda: listed(Trucks(load=3.0, fee=4.0), _plans(1.0, 2.0, 3.0, 4.5, dim=3)),
+        lambda: listed(partial(trucks, load=3.0, fee=4.0), _plans(1.0, 2.0, 3.0, 4.5, dim=3)),
         codes((8, 5), numbers=3),
         Law((lookup((8, 5)),), lognormal),
         rows=1500,
     ),
     # coupled
     "zoo-transfer": Generated(
-        lambda: coupled(Transfer(short=8.0, spare=2.0, move=1.5), Box(0.0, HIGH, dim=4)),
+        lambda: coupled(partial(transfer, short=8.0, spare=2.0, move=1.5), Box(0.0, HIGH, dim=4)),
         uniform(5),
         Law((interaction(2),), gaussian, (rising,)),
     ),
     "zoo-total-budget": Generated(
-        lambda: coupled(OfTotal(short=3.0), Budget(total=13.0, dim=5)),
+        lambda: coupled(partial(of_total, short=3.0), Budget(total=13.0, dim=5)),
         uniform(20),
         Law((linear(4),), lognormal),
     ),
@@ -225,7 +232,7 @@ GENERATED: dict[str, Generated] = {
         Law((smooth(2),), lognormal),
     ),
     "zoo-queue-steps": Generated(
-        lambda: coupled(Queue(staff=1.0, wait=1.0, left=5.0), Box(0.0, HIGH, dim=6)),
+        lambda: coupled(partial(queue, staff=1.0, wait=1.0, left=5.0), Box(0.0, HIGH, dim=6)),
         correlated(20),
         Law((linear(3, 0.4, 1.0), linear(3, 0.4, 3.0)), gaussian, (0.3, 0.3), likely),
     ),

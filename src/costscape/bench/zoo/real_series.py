@@ -64,8 +64,8 @@ def series_windows(
     """
     pairs = windows(series, history, gap, horizon, dates)
     assert pairs.dates is not None
-    kept = slice(None, None, every)
-    data = Dataset(pairs.x[kept], pairs.y[kept].flatten(1), pairs.dates[kept])
+    chosen = slice(None, None, every)
+    data = Dataset(pairs.x[chosen], pairs.y[chosen].flatten(1), pairs.dates[chosen])
     return split(data, TRAIN, VAL, reach=-(-(history + gap + horizon - 1) // every))
 
 

@@ -13,12 +13,12 @@ import torch
 from costscape.bench.zoo.assemble import assemble
 from costscape.bench.zoo.costs import (
     CarriedStock,
-    Fined,
     Priced,
-    Stepped,
-    Transfer,
     asymmetric,
+    fined,
     newsvendor,
+    stepped,
+    transfer,
 )
 from costscape.bench.zoo.real_series import farm_energy, item_sales, lag_table, series_windows
 from costscape.bench.zoo.tasks import coupled, ramp_limits, separable
@@ -79,7 +79,11 @@ PARTS: dict[str, tuple[Callable[[], Splits], Callable[[], Task]]] = {
     ),
     "zoo-item36-fine": (
         lambda: _sales_table(36, gap=1, horizon=2),
-        lambda: separable(Fined(3.0, 2.0, 1.5, 0.1), Box(0.0, MOST_SALES, dim=2), convex=False),
+        lambda: separable(
+            partial(fined, short=3.0, spare=2.0, fine=1.5, slack=0.1),
+            Box(0.0, MOST_SALES, dim=2),
+            convex=False,
+        ),
     ),
     "zoo-items-pooled": (
         lambda: _pooled(*range(38, 46), horizon=3),
@@ -98,7 +102,11 @@ PARTS: dict[str, tuple[Callable[[], Splits], Callable[[], Task]]] = {
     ),
     "zoo-crates": (
         lambda: _sales_table(17, 34, gap=1),
-        lambda: separable(Stepped(0.4, 0.2, 8.0, 1.0), Finite(CRATES), convex=False),
+        lambda: separable(
+            partial(stepped, crate=0.4, fee=0.2, short=8.0, spare=1.0),
+            Finite(CRATES),
+            convex=False,
+        ),
     ),
     "zoo-item46-ramp": (
         lambda: _sales(46, history=14, gap=1, horizon=7),
@@ -112,7 +120,9 @@ PARTS: dict[str, tuple[Callable[[], Splits], Callable[[], Task]]] = {
     ),
     "zoo-items-transfer": (
         lambda: _sales_table(25, 29, 48, 50),
-        lambda: coupled(Transfer(short=9.0, spare=3.0, move=1.0), Box(0.0, MOST_SALES, dim=4)),
+        lambda: coupled(
+            partial(transfer, short=9.0, spare=3.0, move=1.0), Box(0.0, MOST_SALES, dim=4)
+        ),
     ),
     "zoo-wind-next-hours": (
         lambda: _energy(history=24, gap=0, horizon=4, every=4),
@@ -130,7 +140,11 @@ PARTS: dict[str, tuple[Callable[[], Splits], Callable[[], Task]]] = {
     # line capacity booked; energy far beyond it is fined
     "zoo-wind-line": (
         lambda: _energy_table(gap=2, horizon=4, every=5),
-        lambda: separable(Fined(5.0, 2.0, 4.0, 0.25), Box(0.0, MOST_ENERGY, dim=4), convex=False),
+        lambda: separable(
+            partial(fined, short=5.0, spare=2.0, fine=4.0, slack=0.25),
+            Box(0.0, MOST_ENERGY, dim=4),
+            convex=False,
+        ),
     ),
     "zoo-wind-list": (
         lambda: _energy_table(gap=5, horizon=2, every=8),

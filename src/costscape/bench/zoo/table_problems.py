@@ -11,7 +11,7 @@ import torch
 from sklearn import datasets
 
 from costscape.bench.zoo.assemble import assemble
-from costscape.bench.zoo.costs import Fined, Pathways, Priced, asymmetric, newsvendor
+from costscape.bench.zoo.costs import Priced, asymmetric, fined, newsvendor, pathways
 from costscape.bench.zoo.tasks import listed, separable
 from costscape.data import Dataset, split
 from costscape.problems.problem import Problem
@@ -70,11 +70,13 @@ PARTS: dict[str, tuple[Callable[[np.random.Generator], Rows], Callable[[], Task]
     "zoo-diabetes": (_diabetes, lambda: separable(newsvendor(0.9), Box(0.0, 3.0, dim=1))),
     "zoo-diabetes-doses": (
         _diabetes,
-        lambda: separable(Fined(4.0, 1.0, 3.0, 0.25), Finite(DOSES), convex=False),
+        lambda: separable(
+            partial(fined, short=4.0, spare=1.0, fine=3.0, slack=0.25), Finite(DOSES), convex=False
+        ),
     ),
     "zoo-tumour-pathways": (
         _tumours,
-        lambda: listed(Pathways(TREATMENTS), Finite(np.eye(3))),
+        lambda: listed(partial(pathways, table=TREATMENTS), Finite(np.eye(3))),
     ),
     "zoo-cells-budget": (
         _worst_cells,

@@ -3,28 +3,14 @@
 from functools import partial
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
-from costscape.bench.zoo.costs import Priced, Traded
+from costscape.bench.zoo.costs import Priced, traded
+from costscape.problems.hindsight import Hindsight
 from costscape.problems.two_sided import TwoSided
-from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, ConstraintSet, Finite, Polytope
-from costscape.solvers import Convex, Exhaustive, Solver
+from costscape.solvers import Convex, Exhaustive
 from costscape.task import Cost, SeparableTask, Task
-
-
-class Hindsight(nn.Module):
-    """y (*batch, d) -> the best action had y been known, by an exact solver."""
-
-    def __init__(self, task: Task, solver: Solver) -> None:
-        super().__init__()
-        self.task, self.solver = task, solver
-
-    def forward(self, y: Tensor) -> Tensor:
-        flat = y.detach().reshape(-1, 1, y.shape[-1])
-        g = ExpectedCost(self.task, Scenarios(flat.new_ones(len(flat), 1), flat, own=True))
-        best = self.solver.minimise(g, self.task.feasible, len(flat)).action
-        return best.reshape(*y.shape[:-1], -1)
 
 
 def separable(terms: Cost, feasible: ConstraintSet, *, convex: bool = True) -> Task:
@@ -61,13 +47,13 @@ def coupled(cost: Cost, feasible: ConstraintSet) -> Task:
 
 
 def battery(wear: float) -> Task:
-    """Buy and sell in 8 hours at prices y above or below their mean; see ``Traded``."""
+    """Buy and sell in 8 hours at prices y above or below their mean; see ``traded``."""
     eye, level = np.eye(8), np.tril(np.ones((8, 8)))
     # power at most 1, and between 0 and 2 in store, from 1 on
     feasible = Polytope(G=np.concatenate([eye, -eye, level, -level]), h=np.ones(32))
 
     best = partial(_nearest, feasible, wear)
-    return SeparableTask(Traded(wear), feasible, convex=True, hindsight=best)
+    return SeparableTask(partial(traded, wear=wear), feasible, convex=True, hindsight=best)
 
 
 def _nearest(feasible: Polytope, wear: float, y: Tensor) -> Tensor:

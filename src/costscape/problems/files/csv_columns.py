@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,22 @@ class Table:
     def __len__(self) -> int:
         return len(self.lines)
 
+    def rows(self, which: np.ndarray) -> "Table":
+        """The rows at these places."""
+        places = which.tolist()
+        columns = {name: [text[i] for i in places] for name, text in self.columns.items()}
+        return Table(self.path, columns, [self.lines[i] for i in places])
+
     def numbers(self, column: str) -> np.ndarray:
         """The column as finite float64 numbers."""
         text = self.columns[column]
-        return np.array([self._number(column, i, t) for i, t in enumerate(text)])
+        try:
+            values = np.array(text, dtype=np.float64)
+        except ValueError:
+            values = np.array([_number(t) for t in text])
+        needs = f"needs a number in column '{column}' of every row"
+        self.refuse(~np.isfinite(values), needs, text)
+        return values
 
     def times(self, column: str, step: np.timedelta64, format: str | None = None) -> np.ndarray:
         """The column as datetime64[s], each row ``step`` after the one before.
@@ -34,9 +46,9 @@ class Table:
         ISO 8601 unless ``format`` (of strptime) says otherwise; offsets are converted to UTC.
         """
         text = self.columns[column]
-        times = np.array(
-            [self._time(column, i, t, format) for i, t in enumerate(text)], "datetime64[s]"
-        )
+        times = np.array([_time(t, format) for t in text], "datetime64[s]")
+        example = format or "2014-01-31 23:00:00"
+        self.refuse(np.isnat(times), f"needs a time such as {example} in column '{column}'", text)
         if len(bad := np.flatnonzero(np.diff(times) != step)):
             i = int(bad[0])
             raise ValueError(
@@ -46,27 +58,29 @@ class Table:
             )
         return times
 
-    def _number(self, column: str, i: int, text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not isfinite(value):
+    def refuse(self, bad: np.ndarray, needs: str, values: Sequence[Any] | np.ndarray) -> None:
+        """Raise a ValueError for the first row that is ``bad``, with its line and its value."""
+        if bad.any():
+            i = int(np.argmax(bad))
+            value = repr(values[i]) if isinstance(values[i], str) else f"{values[i]:g}"
             raise ValueError(
-                f"{self.path} needs a number in column '{column}' of every row, but line "
-                f"{self.lines[i]} has {text!r}. Fill it or remove the row."
+                f"{self.path} {needs}, but line {self.lines[i]} has {value}. Correct it."
             )
-        return value
 
-    def _time(self, column: str, i: int, text: str, format: str | None) -> datetime:
-        try:
-            time = datetime.strptime(text, format) if format else datetime.fromisoformat(text)
-        except ValueError as error:
-            raise ValueError(
-                f"{self.path} needs a time such as {format or '2014-01-31 23:00:00'} in column "
-                f"'{column}' of every row, but line {self.lines[i]} has {text!r}. Correct it."
-            ) from error
-        return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _time(text: str, format: str | None) -> datetime | None:
+    try:
+        time = datetime.strptime(text, format) if format else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
 def read_table(path: Path | str, columns: Sequence[str]) -> Table:
@@ -81,33 +95,26 @@ def read_table(path: Path | str, columns: Sequence[str]) -> Table:
             path, "rt", encoding="utf-8-sig", newline=""
         ) as file:
             reader = csv.reader(file)
-            header, *rows = [(reader.line_num, row) for row in reader if row] or [(1, [])]
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            lines = [(reader.line_num, row) for row in reader if row]
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(
-            f"{path} is not a whole gzip file ({error}). Copy or download it again."
+            f"{path} is not a whole CSV file in UTF-8 ({error}). Copy or save it again, and name "
+            f"it .gz if it is compressed."
         ) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(
-            f"{path} is not a CSV file in UTF-8 ({error}). Save it as one, or name it .gz if it "
-            f"is compressed."
-        ) from error
-    names = header[1]
+    names = lines[0][1] if lines else []
     if missing := [c for c in columns if c not in names]:
         raise ValueError(
             f"{path} needs the columns {list(columns)}, but {missing} are missing from its first "
             f"row {names}. Rename the columns or pass another file."
         )
+    rows = lines[1:]
     if not rows:
         raise ValueError(f"{path} needs rows of data, but has a header alone. Pass another file.")
     for line, row in rows:
         if len(row) != len(names):
             raise ValueError(
                 f"{path} needs {len(names)} fields in every row, but line {line} has {len(row)}. "
-                f"Mend that line."
+                f"Correct it."
             )
-    place = {c: names.index(c) for c in columns}
-    return Table(
-        path,
-        {c: [row[i] for _, row in rows] for c, i in place.items()},
-        [line for line, _ in rows],
-    )
+    texts = {c: [row[names.index(c)] for _, row in rows] for c in columns}
+    return Table(path, texts, [line for line, _ in rows])

@@ -40,34 +40,33 @@ class PublicFile:
 _RAW = "https://raw.githubusercontent.com"
 
 
-def _odcrn(name: str, commit: str) -> tuple[str, ...]:
-    # the checksum decides, so the newest state of the repository may stand in for the commit
-    return tuple(f"{_RAW}/deepkashiwa20/ODCRN/{c}/data/{name}" for c in (commit, "HEAD"))
+def _odcrn(name: str, sha256: str, size: int) -> PublicFile:
+    # the checksum decides, so the newest state of the repository may replace the commit
+    urls = tuple(f"{_RAW}/deepkashiwa20/ODCRN/{c}/data/{name}" for c in ("edea71a", "HEAD"))
+    return PublicFile(name, sha256, size, urls)
 
 
-TRIPS = PublicFile(
-    "od_day20180101_20210228.npz",
-    "c81b53de47801988cc45b751a25d02f5476eb7042f8045e77163327dfa139cd4",
-    2_592_347,
-    _odcrn("od_day20180101_20210228.npz", "edea71a"),
-)
-CASES = PublicFile(
-    "acc_infection_num.csv",
-    "c0deb931d8d193f64ceb45a23a25c4f498bfe45416a5f3916e3fc0f2605ca847",
-    84_762,
-    _odcrn("acc_infection_num.csv", "edea71a"),
-)
-POPULATION = PublicFile(
-    "pref_population_2015.csv",
-    "22a065283e9a86d0d3549a88ffb9ae79d796736c4cade4c750dff952e615e1ca",
-    999,
-    _odcrn("pref_population_2015.csv", "edea71a"),
-)
-BORDERS = PublicFile(
-    "adjacency_matrix.npy",
-    "2c8a1e81ecd02b10c7b7313aa975a0e077e5283d1204d96c484e062cec3258fb",
-    8_964,
-    _odcrn("adjacency_matrix.npy", "edea71a"),
+MOBILITY = (
+    _odcrn(
+        "od_day20180101_20210228.npz",
+        "c81b53de47801988cc45b751a25d02f5476eb7042f8045e77163327dfa139cd4",
+        2_592_347,
+    ),
+    _odcrn(
+        "acc_infection_num.csv",
+        "c0deb931d8d193f64ceb45a23a25c4f498bfe45416a5f3916e3fc0f2605ca847",
+        84_762,
+    ),
+    _odcrn(
+        "pref_population_2015.csv",
+        "22a065283e9a86d0d3549a88ffb9ae79d796736c4cade4c750dff952e615e1ca",
+        999,
+    ),
+    _odcrn(
+        "adjacency_matrix.npy",
+        "2c8a1e81ecd02b10c7b7313aa975a0e077e5283d1204d96c484e062cec3258fb",
+        8_964,
+    ),
 )
 TENNET = PublicFile(
     "TenneTTSO.csv",
@@ -87,7 +86,7 @@ SALES = PublicFile(
 PUBLIC: dict[str, tuple[PublicFile, ...]] = {
     "wind": (TENNET,),
     "sales": (SALES,),
-    "mobility": (TRIPS, CASES, POPULATION, BORDERS),
+    "mobility": MOBILITY,
 }
 
 
@@ -110,13 +109,13 @@ def find(name: str) -> tuple[Path, ...] | None:
 
 def together(name: str, folder: Path) -> tuple[Path, ...]:
     """All files of a public set in one folder."""
-    found = {f.name: f.inside(folder) for f in PUBLIC[name]}
-    if missing := [n for n, p in found.items() if p is None]:
+    paths = {f.name: f.inside(folder) for f in PUBLIC[name]}
+    if missing := [n for n, p in paths.items() if p is None]:
         raise FileNotFoundError(
-            f"The {name} data needs the files {list(found)} in {folder}, but {missing} are not "
+            f"The {name} data needs the files {list(paths)} in {folder}, but {missing} are not "
             f"there. Add them, or get all by costscape.problems.files.fetch({name!r})."
         )
-    return tuple(p for p in found.values() if p is not None)
+    return tuple(p for p in paths.values() if p is not None)
 
 
 def standing(name: str, paths: Sequence[Path]) -> str:

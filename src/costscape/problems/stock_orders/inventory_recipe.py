@@ -12,14 +12,14 @@ from costscape.problems.stock_orders.stock import inventory
 
 def one_item(seed: int = 0, item: int = 1) -> Problem:
     """Stock of one item for days 7 to 13 ahead, from 14 days (the same for every seed)."""
-    found: Sales = read_once(sales, (item,), os.environ.get(VARIABLE))
-    return _stock(found.splits, found.source)
+    data: Sales = read_once(sales, (item,), os.environ.get(VARIABLE))
+    return _stock(data.splits, data.source)
 
 
 def whole_store(seed: int = 0) -> Problem:
     """The same for all items of a store, each in its own mean sales, pooled."""
-    found: PooledSales = read_once(pooled_sales, (), os.environ.get(VARIABLE))
-    return _stock(found.splits, found.source)
+    data: PooledSales = read_once(pooled_sales, (), os.environ.get(VARIABLE))
+    return _stock(data.splits, data.source)
 
 
 def _stock(data: Splits, source: str) -> Problem:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from costscape.problems.pictures import labels, mark_time, read, write
+from costscape.problems.pictures import labels, mark_time, one_panel, read, write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 TICKS = 15  # labels of the time axis, at most
 
@@ -51,38 +52,31 @@ def orders_plot(
 
     ``days`` are labels such as dates; None: 1, 2, ...
     """
-    from matplotlib.figure import Figure
-
     a = read("orders_plot", "orders", orders, (None,), "one number a day")
     n = len(a)
     y = read("orders_plot", "demand", demand, (n,), "one number a day")
     names = labels("orders_plot", "days", range(1, n + 1) if days is None else days, n)
     level = service_level(a, y)
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel()
     at, served = np.arange(n), np.minimum(a, y)
     axes.bar(at, served, width=0.8, color="#c4c4c4", label="demand served")
     if (lost := y > a).any():
-        axes.bar(
-            at[lost],
-            (y - a)[lost],
-            bottom=a[lost],
-            width=0.8,
-            color="white",
-            edgecolor="black",
-            hatch="////",
-            linewidth=0.6,
-            label="demand not served",
-        )
+        hatched: dict[str, Any] = {
+            "color": "white",
+            "edgecolor": "black",
+            "hatch": "////",
+            "linewidth": 0.6,
+        }
+        short = (y - a)[lost]
+        axes.bar(at[lost], short, 0.8, a[lost], label="demand not served", **hatched)
     edges = np.arange(n + 1) - 0.5
     axes.stairs(a, edges, baseline=None, color="#1f6f8b", linewidth=2, label="order")
     every = -(-n // TICKS)
     mark_time(axes, at[::every], names[::every])
-    said = (
+    words = (
         f"{title}\nno shortage on {100 * level.days:.0f} % of {n} days, "
         f"{100 * level.demand:.1f} % of the demand served"
     )
-    axes.set(xlabel="day", ylabel=f"quantity ({unit})", title=said)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set(xlabel="day", ylabel=f"quantity ({unit})", title=words)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return write(figure, path)

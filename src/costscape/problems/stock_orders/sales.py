@@ -6,8 +6,6 @@ The paper names neither the product nor the scale. Here: one item of one store, 
 store pooled, each divided by its own mean.
 """
 
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from torch import Tensor
 
 from costscape.data.dataset import Dataset, Splits, split
 from costscape.data.windows import windows
-from costscape.problems.files.csv_columns import Table, read_table
+from costscape.problems.files.csv_columns import read_table
 from costscape.problems.files.sources import find, standing
 
 HISTORY, GAP, HORIZON = 14, 7, 7
@@ -36,15 +34,6 @@ class Sales:
 
 
 @dataclass(frozen=True, eq=False)
-class RowItems:
-    """The item of each row of each part."""
-
-    train: np.ndarray
-    val: np.ndarray
-    test: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class PooledSales:
     """Pairs of many items; pieces of ``items[k]`` are ``scale[k]`` times the number."""
 
@@ -52,7 +41,6 @@ class PooledSales:
     source: str
     items: tuple[int, ...]
     scale: np.ndarray
-    row_items: RowItems
 
 
 def sales(item: int = 1, store: int = 1, path: Path | str | None = None) -> Sales:
@@ -64,7 +52,9 @@ def sales(item: int = 1, store: int = 1, path: Path | str | None = None) -> Sale
     days, pieces, _, source = _read(store, [item], path)
     scale = _training_means(pieces, [item])
     pairs = _cut(torch.from_numpy((pieces[:, 0] / scale[0]).astype(np.float32)), days)
-    parts = Splits(*(_sequence(p) for p in (pairs.train, pairs.val, pairs.test)))
+    parts = Splits(
+        *(Dataset(p.x.unsqueeze(-1), p.y, p.dates) for p in (pairs.train, pairs.val, pairs.test))
+    )
     return Sales(parts, f"sales of item {item}, store {store}, {source}", float(scale[0]))
 
 
@@ -72,24 +62,20 @@ def pooled_sales(
     store: int = 1,
     items: Sequence[int] | None = None,
     path: Path | str | None = None,
-    item_feature: bool = False,
 ) -> PooledSales:
     """Items of a store (all unless named), each over its own training mean, rows in order of time.
 
-    All K items of a date stand together, in the order of ``items``, and the parts are cut by date:
-    no day of any item is in two parts. x is (n, 14, 1), or with ``item_feature`` (n, 14, 1 + K),
-    one for the row's item and zero for the others on each day.
+    All K items of a date are neighbours, in the order of ``items``, and the parts are cut by date:
+    no day of any item is in two parts.
     """
     days, pieces, names, source = _read(store, items, path)
     scale = _training_means(pieces, names)
     pairs = _cut(torch.from_numpy((pieces / scale).astype(np.float32)), days)
-    parts = [_rows(p, item_feature) for p in (pairs.train, pairs.val, pairs.test)]
     return PooledSales(
-        Splits(*parts),
+        Splits(_rows(pairs.train), _rows(pairs.val), _rows(pairs.test)),
         f"sales of {len(names)} items, store {store}, pooled, {source}",
         tuple(names),
         scale,
-        RowItems(*(np.tile(np.array(names), len(p) // len(names)) for p in parts)),
     )
 
 
@@ -109,16 +95,9 @@ def _training_means(pieces: np.ndarray, items: Sequence[int]) -> np.ndarray:
     return means
 
 
-def _sequence(part: Dataset) -> Dataset:
-    return Dataset(part.x.unsqueeze(-1), part.y, part.dates)
-
-
-def _rows(part: Dataset, item_feature: bool) -> Dataset:
+def _rows(part: Dataset) -> Dataset:
     n, _, K = part.x.shape
     x = part.x.transpose(1, 2).reshape(n * K, HISTORY, 1)
-    if item_feature:
-        which = torch.eye(K, dtype=x.dtype).repeat(n, 1).unsqueeze(1).expand(-1, HISTORY, -1)
-        x = torch.cat([x, which], dim=-1)
     y = part.y.transpose(1, 2).reshape(n * K, HORIZON)
     return Dataset(x, y, None if part.dates is None else part.dates.repeat(K))
 
@@ -151,18 +130,19 @@ def _read(
 
 
 def _from_table(path: Path, store: int) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """Days (T,) and the pieces (T,) of each item of one store."""
     table = read_table(path, ["date", "store", "item", "sales"])
-    stores, items = _whole(table, "store"), _whole(table, "item")
-    here = np.flatnonzero(stores == store)
-    if len(here) == 0:
+    stores, items = (table.numbers(name) for name in ("store", "item"))
+    here = stores == store
+    if not here.any():
         raise ValueError(
-            f"{path} has the stores {np.unique(stores).tolist()}, but not {store}. "
+            f"{path} has the stores {np.unique(stores).astype(int).tolist()}, but not {store}. "
             f"Name one it has."
         )
     days: np.ndarray | None = None
     pieces = {}
-    for item in np.unique(items[here]).tolist():
-        part = _only(table, here[items[here] == item])
+    for item in np.unique(items[here]).astype(int).tolist():
+        part = table.rows(np.flatnonzero(here & (items == item)))
         own = part.times("date", step=np.timedelta64(1, "D")).astype("datetime64[D]")
         days = own if days is None else days
         if not np.array_equal(own, days):
@@ -172,50 +152,12 @@ def _from_table(path: Path, store: int) -> tuple[np.ndarray, dict[int, np.ndarra
                 f"has {days[0]} to {days[-1]}. Fill the gaps."
             )
         pieces[item] = part.numbers("sales")
-        if (pieces[item] < 0).any():
-            bad = int(np.argmax(pieces[item] < 0))
-            raise ValueError(
-                f"{path} needs sales >= 0, but line {part.lines[bad]} has "
-                f"{pieces[item][bad]:g}. Correct it."
-            )
+        part.refuse(pieces[item] < 0, "needs sales >= 0", pieces[item])
     assert days is not None
     return days, pieces
 
 
-def _whole(table: Table, column: str) -> np.ndarray:
-    text = table.columns[column]
-    first: dict[str, int] = {}
-    for i, t in enumerate(text):
-        first.setdefault(t, i)
-    # a million rows hold few distinct numbers: each is read once, where it first stands
-    distinct = _only(table, np.array(list(first.values())))
-    values = distinct.numbers(column)
-    if len(bad := np.flatnonzero(values % 1)):
-        raise ValueError(
-            f"{table.path} needs a whole number in column '{column}' of every row, but line "
-            f"{distinct.lines[bad[0]]} has {values[bad[0]]:g}. Correct it."
-        )
-    number = dict(zip(first, values.astype(np.int64).tolist(), strict=True))
-    return np.array([number[t] for t in text])
-
-
-def _only(table: Table, rows: np.ndarray) -> Table:
-    where = rows.tolist()
-    return Table(
-        table.path,
-        {name: [text[i] for i in where] for name, text in table.columns.items()},
-        [table.lines[i] for i in where],
-    )
-
-
 def _embedded(path: Path = SID_STORE1) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    try:
-        # numpy leaves a broken file open when it opens it itself
-        with path.open("rb") as opened, np.load(opened) as file:
-            pieces, start = file["sales"].astype(np.float64), np.datetime64(str(file["start"]))
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(
-            f"{path} is not the sales file that travels with the package ({error}). Install the "
-            f"package again."
-        ) from error
+    with path.open("rb") as opened, np.load(opened) as file:
+        pieces, start = file["sales"].astype(np.float64), np.datetime64(str(file["start"]))
     return start + np.arange(pieces.shape[1]), {i + 1: row for i, row in enumerate(pieces)}

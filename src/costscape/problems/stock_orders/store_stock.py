@@ -18,12 +18,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from costscape.problems.hindsight import Hindsight
 from costscape.problems.two_sided import check_prices, standard_normal
 from costscape.sets import Box, Budget, ConstraintSet, Polytope
 from costscape.sets.validation import Numbers, as_numpy, as_tensors
+from costscape.solvers import Convex
 from costscape.task import SeparableTask
-
-HALVINGS = 50  # of a multiplier's interval
 
 
 def store_inventory(
@@ -46,33 +46,34 @@ def store_inventory(
     - ``shelf``: the most that the orders of a day may fill at ``size``, a number or one a day.
 
     The set is a Box; a Budget where there is a budget, prices are equal and no shelf is; else a
-    Polytope. On a Box decisions are exact, coordinate by coordinate; on the others each x is one
-    convex program. A Polytope of 35 numbers is made in 0.2 s and of 350 in 10 s, and 100 samples
-    take 0.1 s and 6 s: methods that sample actions at each step want the smaller one, or equal
-    prices. Hindsight halves the interval of each multiplier; without squares multipliers do not
-    determine the order, so a coupled task with squared = 0 has no hindsight.
+    Polytope. On a Box decisions are exact, coordinate by coordinate; on the others each x, and
+    each outcome in hindsight, is one convex program. A Polytope of 35 numbers is made in 0.2 s and
+    of 350 in 10 s, and 100 samples take 0.1 s and 6 s.
     """
-    _check_counts(items, days)
+    for name, count in (("items", items), ("days", days)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(
+                f"store_inventory needs {name} to be a whole number of at least 1, but got "
+                f"{count!r}. Write for example store_inventory(items=5, days=7)."
+            )
     check_prices("store_inventory", {"squared": squared})
-    shape = {"under": under, "over": over, "cap": cap, "price": price, "size": size}
-    limits: dict[str, Numbers] = {"budget": torch.inf if budget is None else budget}
-    limits["shelf"] = torch.inf if shelf is None else shelf
-    told = as_tensors("store_inventory", **shape, **limits)
-    full = {k: _spread(k, v, items, days) for k, v in zip(shape, told[:5], strict=True)}
-    purse, room = _totals(told[5], told[6], days, budget is not None, shelf is not None)
-    if purse is not None and room is None and (full["price"] == full["price"][0]).all():
-        # one price for all: count units, not money
-        purse, full["price"] = purse / full["price"][0], torch.ones_like(full["price"])
-    coupled = purse is not None or room is not None
+    full = {
+        name: _spread(name, value, items, days)
+        for name, value in zip(
+            ("under", "over", "cap", "price", "size"),
+            as_tensors("store_inventory", under=under, over=over, cap=cap, price=price, size=size),
+            strict=True,
+        )
+    }
     cost = _StoreCost(full["under"], full["over"], squared)
-    best = _Hindsight(full, squared, days, purse, room)
+    feasible = _feasible(full, days, budget, shelf)
+    if isinstance(feasible, Box):
+        best: Callable[[Tensor], Tensor] = feasible.project
+    else:
+        program = SeparableTask(cost, feasible, convex=True, cvxpy=cost.cvxpy)
+        best = Hindsight(program, Convex())
     return SeparableTask(
-        cost,
-        _feasible(full, days, purse, room),
-        convex=True,
-        hindsight=best if squared > 0 or not coupled else None,
-        cvxpy=cost.cvxpy,
-        normal=cost.mean,
+        cost, feasible, convex=True, hindsight=best, cvxpy=cost.cvxpy, normal=cost.mean
     )
 
 
@@ -123,147 +124,41 @@ class _StoreCost(nn.Module):
         return cp.sum(linear + self.squared * cp.square(y - a), axis=1)
 
 
-class _Hindsight(nn.Module):
-    """The best order for a known y.
-
-    With a charge c on each unit it is y - (c - under)+ / (2 squared), within 0 and cap. The
-    charge of a purse is lambda price, that of a shelf mu_t size; each multiplier is the least
-    for which the order fits.
-    """
-
-    under: Tensor
-    cap: Tensor
-    price: Tensor
-    size: Tensor
-    purse: Tensor | None
-    room: Tensor | None
-
-    def __init__(
-        self,
-        full: dict[str, Tensor],
-        squared: float,
-        days: int,
-        purse: Tensor | None,
-        room: Tensor | None,
-    ) -> None:
-        super().__init__()
-        self.squared = squared
-        self.days = days
-        for name in ("under", "cap", "price", "size"):
-            self.register_buffer(name, full[name])
-        self.register_buffer("purse", purse)
-        self.register_buffer("room", room)
-
-    def forward(self, y: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
-        exact = y.double()
-        zero = torch.zeros_like(exact)
-        if self.purse is None:
-            return self._on_shelf(exact, zero).to(y.dtype)
-        price, purse = self.price.double(), self.purse.double()
-        dear = self.under.double() + 2 * self.squared * exact.relu()
-
-        def order(charge: Tensor) -> Tensor:
-            return self._on_shelf(exact, charge * price)
-
-        def fits(charge: Tensor) -> Tensor:
-            return (order(charge) * price).sum(-1, keepdim=True) <= purse
-
-        return order(_least(fits, (dear / price).amax(-1, keepdim=True))).to(y.dtype)
-
-    def _on_shelf(self, y: Tensor, charge: Tensor) -> Tensor:
-        under, cap, size = self.under.double(), self.cap.double(), self.size.double()
-
-        def order(c: Tensor) -> Tensor:
-            cut = (c - under).relu() / (2 * self.squared) if self.squared > 0 else 0.0
-            return (y - cut).relu().minimum(cap)
-
-        if self.room is None:
-            return order(charge)
-        room = self.room.double()
-        items = len(size) // self.days
-
-        def each(mu: Tensor) -> Tensor:  # a day's multiplier, at every item
-            return mu.repeat(*[1] * (mu.ndim - 1), items) * size + charge
-
-        def fits(mu: Tensor) -> Tensor:
-            return by_item(order(each(mu)) * size, self.days).sum(-2) <= room
-
-        dear = (under + 2 * self.squared * y.relu()) / size
-        return order(each(_least(fits, by_item(dear, self.days).amax(-2))))
-
-
-def _least(fits: Callable[[Tensor], Tensor], enough: Tensor) -> Tensor:
-    """The least multiplier that fits, from above: 0 where 0 does, at most ``enough``."""
-    low = torch.zeros_like(enough)
-    high = torch.where(fits(low), low, enough)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        good = fits(middle)
-        low, high = torch.where(good, low, middle), torch.where(good, middle, high)
-    return high
-
-
 def _feasible(
-    full: dict[str, Tensor], days: int, purse: Tensor | None, room: Tensor | None
+    full: dict[str, Tensor], days: int, budget: float | None, shelf: Numbers | None
 ) -> ConstraintSet:
     cap, price, size = full["cap"], full["price"], full["size"]
-    if purse is None and room is None:
-        return Box(torch.zeros_like(cap), cap)
-    if purse is not None and room is None and (price == 1).all():
-        return Budget(total=purse, dim=len(cap), upper=cap)
     eye = torch.eye(len(cap)).to(cap)
     G, h = [eye, -eye], [cap, torch.zeros_like(cap)]
-    if purse is not None:
+    if budget is not None:
+        (total,) = as_tensors("store_inventory", budget=budget)
+        _check("budget", total, total.ndim == 0, "one positive number")
+        if shelf is None and (price == price[0]).all():
+            return Budget(total=total / price[0], dim=len(cap), upper=cap)
         G.append(price[None])
-        h.append(purse[None])
-    if room is not None:
+        h.append(total[None].to(cap))
+    if shelf is not None:
+        (room,) = as_tensors("store_inventory", shelf=shelf)
+        right = room.shape in ((), (days,))
+        _check("shelf", room, right, f"a positive number or {days} of them, one a day")
         G.append(torch.eye(days).to(cap).repeat(1, len(cap) // days) * size)
-        h.append(room)
+        h.append(room.expand(days).to(cap))
+    if len(G) == 2:
+        return Box(torch.zeros_like(cap), cap)
     return Polytope(G=torch.cat(G), h=torch.cat(h))
-
-
-def _totals(
-    budget: Tensor, shelf: Tensor, days: int, purse: bool, room: bool
-) -> tuple[Tensor | None, Tensor | None]:
-    """The budget and one shelf a day, None where not wanted."""
-    if purse and not (budget.ndim == 0 and budget.isfinite() and budget > 0):
-        raise ValueError(
-            f"store_inventory needs budget to be one positive number, but got {budget.tolist()}. "
-            f"Leave it out where money is no limit."
-        )
-    if room and (shelf.shape not in ((), (days,)) or not ((shelf > 0) & shelf.isfinite()).all()):
-        raise ValueError(
-            f"store_inventory needs shelf to be a positive number or {days} of them, one a day, "
-            f"but got {shelf.tolist()}. Leave it out where room is no limit."
-        )
-    return (budget if purse else None), (shelf.expand(days).clone() if room else None)
 
 
 def _spread(name: str, value: Tensor, items: int, days: int) -> Tensor:
     """A number, one an item, or a table, as items x days numbers."""
-    if value.shape not in ((), (items,), (items, days)):
-        raise ValueError(
-            f"store_inventory needs {name} to be a number, {items} numbers (one an item) or a "
-            f"table {(items, days)}, but got shape {tuple(value.shape)}."
-        )
-    table = value.expand(items, days) if value.ndim != 1 else value[:, None].expand(items, days)
-    if name in ("price", "size"):
-        good, what = value.isfinite() & (value > 0), "positive"
-    else:
-        good, what = value.isfinite() & (value >= 0), "finite and not negative"
-    if not good.all():
-        bad = value[~good].flatten()[0]
-        raise ValueError(
-            f"store_inventory needs {name} to be {what} everywhere, but got {float(bad):g}. "
-            f"Correct it, or leave the item out."
-        )
-    return table.flatten().clone()
+    right = value.shape in ((), (items,), (items, days))
+    words = f"a number, {items} numbers (one an item) or a table {(items, days)}"
+    positive = name in ("price", "size")
+    _check(name, value, right, f"{words}, {'positive' if positive else 'at least 0'}", positive)
+    table = value[:, None] if value.ndim == 1 else value
+    return table.expand(items, days).flatten().clone()
 
 
-def _check_counts(items: int, days: int) -> None:
-    for name, count in (("items", items), ("days", days)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(
-                f"store_inventory needs {name} to be a whole number of at least 1, but got "
-                f"{count!r}. Write for example store_inventory(items=5, days=7)."
-            )
+def _check(name: str, value: Tensor, right: bool, words: str, positive: bool = True) -> None:
+    if not (right and value.isfinite().all() and (value > 0 if positive else value >= 0).all()):
+        got = value.tolist() if value.numel() < 10 else f"shape {tuple(value.shape)}"
+        raise ValueError(f"store_inventory needs {name} to be finite, {words}, but got {got}.")

@@ -39,9 +39,9 @@ def doses_plot(
     if names is None and tiles is None and n == len(PREFECTURES):
         names, tiles = [p.name for p in PREFECTURES], [p.tile for p in PREFECTURES]
     named = range(1, n + 1) if names is None else names
-    told = labels("doses_plot", "names", named, n)
+    texts = labels("doses_plot", "names", named, n)
     if tiles is None:
-        return write(_bars(a, gain, told, unit, title), path)
+        return write(_bars(a, gain, texts, unit, title), path)
     places = read("doses_plot", "tiles", tiles, (n, 2), "a (row, column) for each region")
     where = places.astype(int)
     if (where != places).any() or (where < 0).any() or len({*map(tuple, where.tolist())}) < n:
@@ -49,7 +49,7 @@ def doses_plot(
             "doses_plot needs a tile of its own for each region, its row and column counted from "
             "0, but some of tiles coincide, are negative or are no whole numbers. Move them apart."
         )
-    return write(_map(a, gain, told, where, unit, title), path)
+    return write(_map(a, gain, texts, where, unit, title), path)
 
 
 def _map(

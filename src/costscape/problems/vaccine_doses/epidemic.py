@@ -63,19 +63,6 @@ class Epidemic:
         """The same state, with another rate of transmission; a number serves every region."""
         return replace(self, beta=torch.as_tensor(beta).to(self.beta).expand(len(self.beta)))
 
-    def to_json(self) -> dict[str, Any]:
-        tensors = {name: getattr(self, name).tolist() for name in ("population", "shares", "beta")}
-        return {**tensors, "sigma": self.sigma, "gamma": self.gamma}
-
-    @staticmethod
-    def from_json(facts: dict[str, Any], dtype: torch.dtype | None = None) -> "Epidemic":
-        """``dtype`` None is torch's default."""
-        tensors = {
-            name: torch.tensor(facts[name], dtype=dtype or torch.get_default_dtype())
-            for name in ("population", "shares", "beta")
-        }
-        return Epidemic(**tensors, sigma=facts["sigma"], gamma=facts["gamma"])
-
 
 def epidemic_state(
     cases: Float[np.ndarray, "T K"],

@@ -97,7 +97,7 @@ class DiffusionConv(nn.Module):
 
 
 class DCGRUCell(nn.Module):
-    """One step h -> h' of the GRU above, for all nodes at once.
+    """The GRU above along a sequence, for all nodes at once.
 
     A convolution of [x, h] is one of x plus one of h: that of x needs no h and is done for all
     steps together. The gates start open to the past, with a bias of 1, as in the authors' code.
@@ -114,30 +114,18 @@ class DCGRUCell(nn.Module):
             bias[: 2 * hidden], bias[2 * hidden :] = 1.0, 0.0
 
     def forward(
-        self,
-        x: Float[Tensor, "B N i"],
-        h: Float[Tensor, "B N h"],
-        powers: Float[Tensor, "P N N"],
-    ) -> Float[Tensor, "B N h"]:
-        return self._step(self.inputs(x, powers), h, powers)
-
-    def sequence(
         self, x: Float[Tensor, "B T N i"], powers: Float[Tensor, "P N N"]
     ) -> Float[Tensor, "B T N h"]:
         """The states after each step, from a first one of zeros."""
         h = x.new_zeros(x.shape[0], x.shape[2], self.hidden)
         states = []
-        for given in self.inputs(x, powers).unbind(1):
-            h = self._step(given, h, powers)
+        for inputs in self.inputs(x, powers).unbind(1):
+            to_gates, to_candidate = inputs.split([2 * self.hidden, self.hidden], -1)
+            r, u = (to_gates + self.gates(h, powers)).sigmoid().chunk(2, -1)
+            c = (to_candidate + self.candidate(r * h, powers)).tanh()
+            h = u * h + (1 - u) * c
             states.append(h)
         return torch.stack(states, 1)
-
-    def _step(self, given: Tensor, h: Tensor, powers: Tensor) -> Tensor:
-        to_gates, to_candidate = given.split([2 * self.hidden, self.hidden], -1)
-        r, u = (to_gates + self.gates(h, powers)).sigmoid().chunk(2, -1)
-        c = (to_candidate + self.candidate(r * h, powers)).tanh()
-        new: Tensor = u * h + (1 - u) * c
-        return new
 
 
 class DCGRU(nn.Module):
@@ -159,20 +147,6 @@ class DCGRU(nn.Module):
         """Each cell's state after the last step, the top one last."""
         states = []
         for i, cell in enumerate(self.cells):
-            assert isinstance(cell, DCGRUCell)
-            x = cell.sequence(self.drop(x) if i else x, powers)
+            x = cell(self.drop(x) if i else x, powers)
             states.append(x[:, -1])
         return states
-
-    def step(
-        self,
-        x: Float[Tensor, "B N i"],
-        states: list[Float[Tensor, "B N h"]],
-        powers: Float[Tensor, "P N N"],
-    ) -> list[Float[Tensor, "B N h"]]:
-        """The states after one more step."""
-        new = []
-        for i, (cell, h) in enumerate(zip(self.cells, states, strict=True)):
-            x = cell(self.drop(x) if i else x, h, powers)
-            new.append(x)
-        return new

@@ -9,8 +9,10 @@ something. Trips within a prefecture count in the denominator: about 4.6 % leave
 
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -19,8 +21,9 @@ from torch import Tensor
 
 from costscape.data.dataset import Dataset, Splits, split
 from costscape.data.windows import windows
-from costscape.problems.files.csv_columns import Table, read_table
+from costscape.problems.files.csv_columns import read_table
 from costscape.problems.files.sources import find, standing, together
+from costscape.problems.vaccine_doses.gravity_model import gravity_trips, wave_cases
 from costscape.problems.vaccine_doses.prefectures import PREFECTURES, land_borders
 
 WEEK = 7
@@ -75,11 +78,6 @@ def generated_mobility(seed: int = 0) -> Mobility:
 
     Populations and borders are real; all else is made up and says so in ``source``.
     """
-    from costscape.problems.vaccine_doses.gravity_model import (
-        gravity_trips,
-        wave_cases,
-    )  # rarely needed
-
     trips, days = gravity_trips(seed)
     cases, case_dates = wave_cases(seed)
     return Mobility(
@@ -112,15 +110,7 @@ def trip_weeks(trips: np.ndarray, days: np.ndarray) -> Splits:
 def _read_trips(path: Path) -> np.ndarray:
     from scipy import sparse  # slow to import
 
-    try:
-        # numpy leaves a broken file open when it opens it itself
-        with path.open("rb") as file:
-            matrix = sparse.load_npz(file)
-        matrix.check_format(full_check=True)
-    except _BROKEN as error:
-        raise ValueError(
-            f"{path} is not a whole sparse matrix of scipy ({error}). Download it again."
-        ) from error
+    matrix = _load(path, sparse.load_npz)
     if matrix.shape != (len(FILE_DAYS), K * K):
         raise ValueError(
             f"{path} needs a row for each of the {len(FILE_DAYS)} days {FILE_DAYS[0]} to "
@@ -144,7 +134,7 @@ def _read_population(path: Path) -> tuple[list[str], np.ndarray]:
             f"{path} needs the prefectures 1 to {K} in column 'gid', in order, but has "
             f"{len(number)} rows from {number[0]:g} to {number[-1]:g}. Sort or complete them."
         )
-    _refuse(people <= 0, table, "needs inhabitants in every prefecture", people)
+    table.refuse(people <= 0, "needs inhabitants in every prefecture", people)
     return table.columns["ken"], people
 
 
@@ -153,32 +143,24 @@ def _read_cases(path: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     days = table.times("Day", step=np.timedelta64(1, "D"), format="%Y-%m-%d")
     cases = np.stack([table.numbers(n) for n in names], axis=1)
     falls = np.diff(cases, axis=0, prepend=np.zeros((1, K))).min(axis=1)
-    _refuse(falls < 0, table, "needs sums of cases that never fall", falls)
+    table.refuse(falls < 0, "needs sums of cases that never fall", falls)
     return cases, days.astype("datetime64[D]")
 
 
 def _read_borders(path: Path) -> np.ndarray:
-    try:
-        with path.open("rb") as file:
-            matrix: np.ndarray = np.load(file)
-    except _BROKEN as error:
-        raise ValueError(
-            f"{path} is not a whole array of numpy ({error}). Download it again."
-        ) from error
+    matrix = _load(path, np.load)
     if matrix.shape != (K, K) or not np.isin(matrix, (0, 1)).all() or (matrix != matrix.T).any():
         raise ValueError(
             f"{path} needs a symmetric ({K}, {K}) matrix of 0 and 1, but has another of shape "
             f"{matrix.shape}. Download it again."
         )
-    return matrix.astype(np.float32)
+    borders: np.ndarray = matrix.astype(np.float32)
+    return borders
 
 
-def _refuse(bad: np.ndarray, table: Table, needs: str, values: np.ndarray) -> None:
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise ValueError(
-            f"{table.path} {needs}, but line {table.lines[i]} has {values[i]:g}. Correct it."
-        )
-
-
-_BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+def _load(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
+    try:
+        with path.open("rb") as file:  # numpy leaves a broken file open when it opens it itself
+            return read(file)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} is not a whole file ({error}). Download it again.") from error

@@ -31,24 +31,24 @@ def eight_weeks(seed: int = 0) -> Problem:
 
 
 def _doses(make: Callable[[Epidemic], Task]) -> Problem:
-    found: Mobility = read_once(mobility, (), os.environ.get(VARIABLE))
-    cases, people = found.cases.numpy(), found.population.numpy()
-    days, train = found.case_dates, found.splits.train.dates
+    data: Mobility = read_once(mobility, (), os.environ.get(VARIABLE))
+    cases, people = data.cases.numpy(), data.population.numpy()
+    days, train = data.case_dates, data.splits.train.dates
     assert train is not None
     known = (days >= FIRST) & (days < train[-1] + WEEK)
     beta = fit_beta(cases[known], people)
     task = make(epidemic_state(cases, days, people, STATE, beta=beta))
     task.hindsight = FrankWolfe().hindsight(task)
-    network = partial(DCRNN, len(people), edges_of(found.adjacency))
+    network = partial(DCRNN, len(people), edges_of(data.adjacency))
     return Problem(
-        data=found.splits,
+        data=data.splits,
         task=task,
         encoder=network,
         training=fixed_epochs(50, lr=1e-4),
         schedule=fixed_epochs(EPOCHS),
         points=100,
         variances=(0.01, 0.02, 0.05),
-        source=found.source,
+        source=data.source,
         network=network,
         solver=FrankWolfe(),
         score_every=5,

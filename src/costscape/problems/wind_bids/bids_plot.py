@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costscape.problems.pictures import Array, labels, mark_time, read, write
+from costscape.problems.pictures import Array, labels, mark_time, one_panel, read, write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 BANDS = ((0.05, 0.95, "#dddddd"), (0.25, 0.75, "#b0b0b0"))
 
@@ -33,8 +34,6 @@ def bids_plot(
       the reserve runs out;
     - ``hours``: a label for each bid; None: 1, 2, ...
     """
-    from matplotlib.figure import Figure
-
     a = read("bids_plot", "bids", bids, (None,), "one number an hour")
     h = len(a)
     y = read("bids_plot", "values", values, (None, h), "scenarios by hours")
@@ -46,8 +45,7 @@ def bids_plot(
             f"{w.min():g} to {w.max():g}. Give the probabilities of the scenarios."
         )
     at = np.arange(h)
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = one_panel()
     for low, high, shade in BANDS:
         ends = quantiles(y, w, (low, high))
         name = f"{100 * low:.0f}-{100 * high:.0f} % of scenarios"
@@ -57,14 +55,13 @@ def bids_plot(
         came = read("bids_plot", "outcome", outcome, (h,), "one number an hour")
         axes.plot(at, came, "k:", marker="x", label="energy made")
     if reserve is not None:
-        kept = np.broadcast_to(reserve, h) if np.ndim(reserve) == 0 else reserve
-        kept = read("bids_plot", "reserve", kept, (h,), "a number, or one an hour")
-        axes.plot(at, a - kept, color="#c0392b", linestyle="--", label="bid less reserve")
+        reserved = np.broadcast_to(reserve, h) if np.ndim(reserve) == 0 else reserve
+        reserved = read("bids_plot", "reserve", reserved, (h,), "a number, or one an hour")
+        axes.plot(at, a - reserved, color="#c0392b", linestyle="--", label="bid less reserve")
     axes.plot(at, a, color="#c0392b", marker="o", label="bid")
     names = range(1, h + 1) if hours is None else hours
     mark_time(axes, at, labels("bids_plot", "hours", names, h))
     axes.set(xlabel="hour", ylabel=f"energy ({unit})", title=title)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return write(figure, path)
 
@@ -73,5 +70,5 @@ def quantiles(y: Array, w: Array, shares: Sequence[float]) -> Array:
     """Each hour's least outcome that, with all below it, has at least that share of the weight."""
     order = np.argsort(y, axis=0, kind="stable")
     total = np.cumsum(w[order], axis=0) / w.sum()
-    found = [(total < share - 1e-9).sum(0).clip(max=len(y) - 1) for share in shares]
-    return np.stack([np.take_along_axis(y, order, 0)[k, np.arange(y.shape[1])] for k in found])
+    places = [(total < share - 1e-9).sum(0).clip(max=len(y) - 1) for share in shares]
+    return np.stack([np.take_along_axis(y, order, 0)[k, np.arange(y.shape[1])] for k in places])
