@@ -27,13 +27,20 @@ NAMES.remove("proportional")  # for one kind of problem, and tested with it
 
 TENNET = find("wind")
 needs_tennet = pytest.mark.skipif(TENNET is None, reason="TenneT's public file is not here")
-WITH_DATA = [pytest.param(n, marks=needs_tennet) if n == "wind" else n for n in PROBLEMS]
+PJM = find("pjm")
+needs_pjm = pytest.mark.skipif(PJM is None, reason="PJM's public files are not here")
+NEEDS = {"wind": needs_tennet, "scheduling": needs_pjm, "scheduling-measured": needs_pjm}
+WITH_DATA = [pytest.param(n, marks=NEEDS[n]) if n in NEEDS else n for n in PROBLEMS]
 
 
 @pytest.fixture(scope="module")
 def problems():
     """Every problem whose data are here, made once."""
-    return {name: make(0) for name, make in PROBLEMS.items() if name != "wind" or TENNET}
+    absent = [
+        *([] if TENNET else ["wind"]),
+        *([] if PJM else ["scheduling", "scheduling-measured"]),
+    ]
+    return {name: make(0) for name, make in PROBLEMS.items() if name not in absent}
 
 
 def cut(problem, rows=60):

@@ -12,6 +12,8 @@ from costscape.methods.blend import default_candidates, names_of
 from costscape.problems.files.sources import find
 from costscape.training import Training
 
+FILES = {"wind": "wind", "scheduling": "pjm", "scheduling-measured": "pjm"}
+WITHOUT_DATA = [name for name, files in FILES.items() if find(files) is None]
 SIZES = ("points", "actions", "draws", "train_draws", "samples", "rounds", "trees")
 NAMES = [
     *(name for name in METHODS if name != "proportional"),
@@ -24,7 +26,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", [n for n in PROBLEMS if n != "wind" or find("wind")])
+@pytest.mark.parametrize("name", [n for n in PROBLEMS if n not in WITHOUT_DATA])
 def test_a_quick_problem_has_few_rows_next_to_the_cuts(name):
     p = PROBLEMS[name](0)
     cut = small(PROBLEMS[name](0)).data

@@ -18,8 +18,11 @@ from costscape.data import Splits
 from costscape.problems.files.sources import find
 
 public = pytest.mark.skipif(find("wind") is None, reason="TenneT's public file is not here")
+pjm = pytest.mark.skipif(find("pjm") is None, reason="PJM's public files are not here")
 REAL = [
     pytest.param("wind", marks=public),
+    pytest.param("scheduling", marks=pjm),
+    pytest.param("scheduling-measured", marks=pjm),
     *("wind-farm", "inventory", "inventory-store", "vaccine", "vaccine-wave"),
 ]
 

@@ -163,7 +163,7 @@ def test_what_needs_a_login_says_what_to_do_by_hand(tmp_path):
 
 
 def test_an_unknown_name_is_told_the_known_ones():
-    with pytest.raises(ValueError, match=r"\['mobility', 'sales', 'wind'\], but got 'solar'"):
+    with pytest.raises(ValueError, match=r"'pjm', 'sales', 'wind'\], but got 'solar'"):
         fetch("solar")
 
 

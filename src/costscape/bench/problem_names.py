@@ -4,6 +4,10 @@ import re
 from collections.abc import Callable
 
 from costscape.bench.zoo import ZOO
+from costscape.problems.generator_schedule.schedule_recipe import (
+    generator_schedule,
+    measured_schedule,
+)
 from costscape.problems.problem import Problem
 from costscape.problems.stock_orders.inventory_recipe import one_item, whole_store
 from costscape.problems.synthetic.synthetic_recipe import synthetic_convex, synthetic_nonconvex
@@ -19,6 +23,8 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "inventory-store": whole_store,
     "vaccine": one_week,
     "vaccine-wave": eight_weeks,
+    "scheduling": generator_schedule,
+    "scheduling-measured": measured_schedule,
 }
 # a name ends in any whole number, the item of store 1
 PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {"inventory-item": one_item}

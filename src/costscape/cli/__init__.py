@@ -47,7 +47,7 @@ def demo(
 @app.command()
 @errors_in_words
 def fetch(
-    name: Annotated[str, typer.Argument(help="wind, sales or mobility")],
+    name: Annotated[str, typer.Argument(help="wind, sales, mobility or pjm")],
     folder: Annotated[
         Path | None, typer.Option(help="Where the files go; the user's cache by default.")
     ] = None,

@@ -2,6 +2,12 @@
 from costscape.problems.files.csv_columns import Table as Table
 from costscape.problems.files.csv_columns import read_table as read_table
 from costscape.problems.files.fetch import fetch as fetch
+from costscape.problems.generator_schedule.pjm_load import PJM as PJM
+from costscape.problems.generator_schedule.pjm_load import pjm as pjm
+from costscape.problems.generator_schedule.schedule_plot import schedule_plot as schedule_plot
+from costscape.problems.generator_schedule.scheduling import (
+    generator_scheduling as generator_scheduling,
+)
 from costscape.problems.problem import Problem as Problem
 from costscape.problems.stock_orders.orders_plot import orders_plot as orders_plot
 from costscape.problems.stock_orders.orders_plot import service_level as service_level

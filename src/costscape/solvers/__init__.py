@@ -2,6 +2,7 @@
 
 from costscape.solvers.auto import Auto
 from costscape.solvers.base import Objective, Solution, Solver
+from costscape.solvers.box_relaxation import BoxRelaxation
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.cvxpy_layer import CvxpyLayer
@@ -16,6 +17,7 @@ from costscape.solvers.shared_capacity import SharedCapacity
 
 __all__ = [
     "Auto",
+    "BoxRelaxation",
     "Convex",
     "CvxpyLayer",
     "Exhaustive",

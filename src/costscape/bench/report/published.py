@@ -2,7 +2,10 @@
 
 Source: "DF2: Distribution-Free Decision-Focused Learning", UAI 2025, the table "Decision regret
 of each method" (mean and standard deviation). Its synthetic results are a figure without numbers.
+Those of the problem scheduling are in ``published_scheduling``.
 """
+
+from costscape.bench.report import published_scheduling as scheduling
 
 TABLE = (
     '"DF2: Distribution-Free Decision-Focused Learning", UAI 2025, table "Decision regret of '
@@ -10,7 +13,12 @@ TABLE = (
 )
 
 PROBLEMS = ("wind", "inventory", "vaccine")
-PLACES = {"wind": 2, "inventory": 2, "vaccine": 0}  # decimals of the printed means
+PLACES = {
+    "wind": 2,
+    "inventory": 2,
+    "vaccine": 0,
+    scheduling.PROBLEM: 2,
+}  # decimals of the printed means
 
 # a row of the paper's table: wind, inventory, vaccine, each as mean, sd
 REGRETS: dict[str, tuple[float, float, float, float, float, float]] = {
@@ -58,6 +66,8 @@ def published(problem: str, method: str) -> tuple[float, float | None] | None:
     >>> published("wind", "two-stage-gmm3")
     (69.89, 1.5)
     """
+    if problem == scheduling.PROBLEM:
+        return scheduling.COSTS.get(method)
     if problem not in PROBLEMS or method not in REGRETS:
         return None
     at = 2 * PROBLEMS.index(problem)
@@ -76,6 +86,8 @@ def printed(problem: str, method: str) -> str:
 
 def caption(problem: str) -> str | None:
     """What a reader must know of the paper's numbers on a problem; None where it has none."""
+    if problem == scheduling.PROBLEM:
+        return scheduling.CAPTION
     if problem not in PROBLEMS:
         return None
     return f"Paper: {TABLE}; regret, mean (sd), 100 draws for mixtures. {NOTES[problem]}"

@@ -18,6 +18,8 @@ ORDER = (
     "inventory-store",
     "vaccine",
     "vaccine-wave",
+    "scheduling",
+    "scheduling-measured",
 )
 QUICK = " (quick)"  # after the problem of quick runs
 

@@ -2,7 +2,7 @@
 
 A loader takes, in this order: its ``path``; the folder named by COSTSCAPE_DATA; the user's cache
 ($XDG_CACHE_HOME or ~/.cache, costscape); what travels with the package. Inside a folder the files
-lie as wind/TenneTTSO.csv, sales/store_item_demand.csv.gz and mobility/*.
+lie as wind/TenneTTSO.csv, sales/store_item_demand.csv.gz, mobility/* and pjm/*.
 """
 
 import gzip
@@ -83,10 +83,30 @@ SALES = PublicFile(
     page="train.csv of https://www.kaggle.com/competitions/demand-forecasting-kernels-only/data",
     plain="store_item_demand.csv",
 )
+
+
+def _pjm(name: str, sha256: str, size: int) -> PublicFile:
+    commit = "2bf43848ac26e25321fea7bfeddf2a24135aa192"
+    return PublicFile(
+        name, sha256, size, (f"{_RAW}/locuslab/e2e-model-learning/{commit}/power_sched/{name}",)
+    )
+
+
+PJM_2008 = _pjm(
+    "pjm_load_data_2008-11.txt",
+    "8dc80051563e406fa077064155d0dcef32f335165381b8aebf3f43cebfb9470b",
+    1_611_814,
+)
+PJM_2012 = _pjm(
+    "pjm_load_data_2012-16.txt",
+    "f83c74db6685dd16c2db1b868907562fd4da74e8cac51e1ea24aead725542989",
+    1_913_048,
+)
 PUBLIC: dict[str, tuple[PublicFile, ...]] = {
     "wind": (TENNET,),
     "sales": (SALES,),
     "mobility": MOBILITY,
+    "pjm": (PJM_2008, PJM_2012),
 }
 
 

@@ -1,0 +1,71 @@
+"""Box search first, and a solver for the whole set only where its answer leaves the set.
+
+    min_{a in box} g(x, a)  <=  min_{a in C} g(x, a)    for every box around C,
+
+with equality where the minimum over the box lies in C. A minimum over the box that lies in C is
+therefore a minimum over C, for any cost, convex or not.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from costscape.scenarios import ExpectedCost, Surface
+from costscape.sets import Box, ConstraintSet
+from costscape.solvers.base import Objective, Solution, Solver
+from costscape.solvers.box_search import Separable
+from costscape.solvers.convex import Convex
+from costscape.solvers.projected_adam import ProjectedAdam
+
+OTHERWISE: tuple[Solver, ...] = (Convex(), ProjectedAdam())
+
+
+@dataclass(frozen=True)
+class BoxRelaxation(Solver):
+    """Solves a SeparableTask on any bounded set, fast where most constraints are not active.
+
+    ``Separable`` minimises over the box of C's bounds. Rows whose answer lies in C are done;
+    ``Convex`` solves each other row, or ``ProjectedAdam``, from the projection of that answer,
+    where ``Convex`` cannot. An objective that is no sum over coordinates is solved by these
+    alone. Answers are as exact as those solvers. With 100 own scenarios of 24 hours, 365 rows take
+    seconds where no row leaves C, and about half a second more for each row that does.
+
+    Args:
+        rough: bool, default False. True searches the box coarsely, see ``coarse``.
+
+    >>> import torch
+    >>> from costscape import ExpectedCost, Polytope, Scenarios, SeparableTask
+    >>> square = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]
+    >>> C = Polytope(G=[*square, [1.0, 1.0]], h=[1.0, 1.0, 0.0, 0.0, 1.5])
+    >>> task = SeparableTask(lambda y, a: (y - a) ** 2, C, convex=True)
+    >>> y = torch.tensor([[[0.25, 0.5]]])
+    >>> BoxRelaxation().minimise(ExpectedCost(task, Scenarios(torch.ones(1, 1), y)), C, 1).action
+    tensor([[0.2500, 0.5000]])
+    """
+
+    rough: bool = False
+
+    def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
+        return ProjectedAdam().refuses(objective, feasible)
+
+    def coarse(self) -> "BoxRelaxation":
+        return BoxRelaxation(rough=True)
+
+    def _minimise(
+        self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
+    ) -> Solution:
+        box = feasible if isinstance(feasible, Box) else Box(*feasible.bounds)
+        search = Separable().coarse() if self.rough else Separable()
+        whole = next(s for s in OTHERWISE if s.refuses(objective, feasible) is None)
+        whole = whole.coarse() if self.rough else whole
+        if search.refuses(objective, box) is not None:
+            return whole.minimise(objective, feasible, batch, start)
+        assert isinstance(objective, ExpectedCost | Surface)
+        found = search.minimise(objective, box, batch)
+        action, cost = found.action.clone(), found.cost.clone()
+        for i in (~feasible.contains(action)).nonzero()[:, 0].tolist():
+            row = slice(i, i + 1)
+            near = feasible.project(found.action[row])
+            one = whole.minimise(objective.rows(row), feasible, 1, near)
+            action[row], cost[row] = one.action, one.cost
+        return Solution(action, cost)
