@@ -135,4 +135,4 @@ def test_fetch_says_what_to_do_by_hand_where_a_login_is_needed(tmp_path):
 def test_fetch_of_an_unknown_set_names_those_there_are():
     done = costscape_("fetch", "moon")
     assert done.exit_code == 1
-    assert "['mobility', 'sales', 'wind'], but got 'moon'" in done.output
+    assert "['mobility', 'pjm', 'sales', 'wind'], but got 'moon'" in done.output

@@ -35,7 +35,8 @@ def schedule_plot(
         outcome: (h,), default None. The load that occurred.
         ramp: float, default 0.4. Changes of at least so much are drawn thick; None draws none.
         hours: h labels, default None: 0, 1, ...
-        unit, title: str. Texts of the picture.
+        unit: str, default "scaled units". The unit of load and generation.
+        title: str, default "Generation schedule". The title of the picture.
         path: file name, default None. Where to write the picture; its folder is made.
     """
     from matplotlib.figure import Figure

@@ -42,8 +42,9 @@ def generator_scheduling(
         short: float, default 50. Price of a unit of load that is not served.
         spare: float, default 0.5. Price of a unit of generation that is not used.
         ramp: float > 0, default 0.4. Largest change between one hour and the next.
-        lower, upper: floats, default 0.5 and 3.5. Bounds of the generation. PJM's load from 2008
-            to 2016 lies between 1.01 and 3.06.
+        lower: float, default 0.5. Least generation. PJM's load from 2008 to 2016 lies between
+            1.01 and 3.06.
+        upper: float, default 3.5. Most generation.
 
     Returns:
         A convex SeparableTask with cost in cvxpy, mean under normal laws, and, where shortage is
