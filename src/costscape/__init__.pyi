@@ -33,6 +33,7 @@ from costscape.sets import OuterBox as OuterBox
 from costscape.sets import Polytope as Polytope
 from costscape.sets import Simplex as Simplex
 from costscape.solvers import Auto as Auto
+from costscape.solvers import BoxRelaxation as BoxRelaxation
 from costscape.solvers import Convex as Convex
 from costscape.solvers import CvxpyLayer as CvxpyLayer
 from costscape.solvers import Exhaustive as Exhaustive

@@ -9,7 +9,7 @@ from costscape import Convex, ExpectedCost, ProjectedAdam, Scenarios
 from costscape.checks import check_set, check_task
 from costscape.problems import generator_scheduling
 from costscape.problems.generator_schedule.scheduling import LeastMajorant, ramp_limits
-from costscape.solvers import Auto, BoxRelaxation
+from costscape.solvers import Auto, BoxRelaxation, RampLimits
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def exact(y, ramp=0.4, lower=0.5, upper=3.5):
 
 
 @pytest.mark.parametrize("jump", [0.0, 0.8], ids=["slack", "at the limit"])
-@pytest.mark.parametrize("solver", [Convex(), BoxRelaxation()], ids=repr)
+@pytest.mark.parametrize("solver", [Convex(), BoxRelaxation(), RampLimits()], ids=repr)
 def test_decisions_are_those_of_the_program_of_the_paper(task, solver, jump):
     g = surface(task, rows=2, jump=jump)
     found = solver.minimise(g, task.feasible, 2)
@@ -96,8 +96,8 @@ def test_decisions_are_those_of_the_program_of_the_paper(task, solver, jump):
         assert at_limit == (jump > 0)
 
 
-def test_auto_takes_convex(task):
-    assert Auto().pick(surface(task), task.feasible) == Convex()
+def test_auto_takes_the_solver_for_ramps(task):
+    assert Auto().pick(surface(task), task.feasible) == RampLimits()
 
 
 @pytest.mark.parametrize("jump", [0.0, 0.5, 1.5, 4.0])

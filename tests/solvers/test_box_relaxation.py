@@ -13,7 +13,8 @@ from costscape import (
 )
 from costscape.checks import check_solver
 from costscape.problems import inventory
-from costscape.solvers import BoxRelaxation, ProjectedAdam, Separable
+from costscape.solvers import Auto, BoxRelaxation, Separable
+from costscape.task import Refusal
 
 SQUARE = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]
 CORNER_CUT = {"G": [*SQUARE, [1.0, 1.0]], "h": [1.0, 1.0, 0.0, 0.0, 1.0]}
@@ -83,11 +84,16 @@ def test_without_a_program_for_cvxpy_adam_takes_the_rows_outside():
     assert torch.allclose(found, torch.tensor([[0.25, 0.5], [0.5, 0.5]]), atol=1e-2)
 
 
-def test_a_cost_that_is_no_sum_is_solved_by_the_solver_for_the_whole_set():
+def test_a_cost_that_is_no_sum_is_refused():
     task = Task(lambda y, a: (y.sum(-1) - a.sum(-1)) ** 2, Polytope(**CORNER_CUT))
-    g = at(task, (0.25, 0.5))
-    one = BoxRelaxation().minimise(g, task.feasible, 1)
-    assert torch.equal(one.action, ProjectedAdam().minimise(g, task.feasible, 1).action)
+    with pytest.raises(Refusal, match="needs a SeparableTask"):
+        BoxRelaxation().minimise(at(task, (0.25, 0.5)), task.feasible, 1)
+
+
+def test_auto_takes_it_where_several_rows_couple_coordinates():
+    cut = Polytope(G=[*CORNER_CUT["G"], [2.0, 1.0]], h=[*CORNER_CUT["h"], 1.5])
+    task = SeparableTask(squares, cut, convex=True)
+    assert Auto().pick(at(task, (0.0, 0.0)), cut) == BoxRelaxation()
 
 
 def test_on_a_box_it_is_the_box_search():

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from costscape.sets import ConstraintSet
 from costscape.solvers.base import Objective, Solution, Solver
+from costscape.solvers.box_relaxation import BoxRelaxation
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.exhaustive import Exhaustive
@@ -18,6 +19,7 @@ STRONGEST_FIRST: tuple[Solver, ...] = (
     Exhaustive(),
     SharedCapacity(),
     RampLimits(),
+    BoxRelaxation(),
     Convex(),
     ProjectedAdam(),
 )
@@ -27,8 +29,9 @@ STRONGEST_FIRST: tuple[Solver, ...] = (
 class Auto(Solver):
     """Solves each problem with the strongest solver that does not refuse it.
 
-    The order is ``Separable``, ``Exhaustive``, ``SharedCapacity``, ``RampLimits``, ``Convex``,
-    ``ProjectedAdam``: exact and fast solvers come first. ``pick`` returns the solver of a problem.
+    The order is ``Separable``, ``Exhaustive``, ``SharedCapacity``, ``RampLimits``,
+    ``BoxRelaxation``, ``Convex``, ``ProjectedAdam``: exact and fast solvers come first.
+    ``pick`` returns the solver of a problem.
 
     Args:
         rough: bool, default False. True uses the coarse version of that solver, see ``coarse``.

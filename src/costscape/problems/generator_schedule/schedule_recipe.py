@@ -8,7 +8,6 @@ from costscape.problems.files.sources import VARIABLE
 from costscape.problems.generator_schedule.pjm_load import PJM, pjm
 from costscape.problems.generator_schedule.scheduling import generator_scheduling
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
-from costscape.solvers import BoxRelaxation
 
 
 def generator_schedule(seed: int = 0) -> Problem:
@@ -33,7 +32,6 @@ def _scheduling(*, measured: bool) -> Problem:
         points=500,
         variances=(0.02, 0.05, 0.1),
         source=data.source,
-        solver=BoxRelaxation(),
     )
 
 

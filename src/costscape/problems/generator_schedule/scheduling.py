@@ -34,8 +34,7 @@ def generator_scheduling(
 
     Reference: Donti, Amos and Kolter, Task-based End-to-end Model Learning in Stochastic
     Optimization, NeurIPS 2017. The set is a Polytope of 2 (hours - 1) + 2 hours rows, built in
-    about two seconds. The box of the bounds alone often holds the optimum: ``BoxRelaxation``
-    decides much faster than ``Convex``.
+    about two seconds. ``RampLimits`` decides.
 
     Args:
         hours: int, default 24. Numbers of a schedule and of an outcome.
