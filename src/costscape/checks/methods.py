@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from costscape.arrays import to_tensor
+from costscape.arrays import read
 from costscape.checks.must import must
 from costscape.methods import Method, SurfaceMethod, load
 
@@ -25,7 +25,7 @@ def check_method(method: Method, X: Any, Y: Any, **settings: Any) -> None:
     task = method.task
     _check_unfitted(method, X)
     must(method.fit(X, Y) is method, "fit() does not return the method.")
-    x = to_tensor(X, "X", dtype=torch.float64).float()
+    x = read(X, "X", torch.float64)[0].float()
     first = method.decide(x)
     a = _rows(first, len(x))
     must(a.shape == (len(x), task.feasible.dim), f"decide() gives the shape {tuple(first.shape)}.")
@@ -40,7 +40,7 @@ def check_method(method: Method, X: Any, Y: Any, **settings: Any) -> None:
         loaded = load(path, task, method=type(method), **settings)
         must(torch.equal(loaded.decide(x), first), "loaded from its file it decides otherwise.")
     fresh = copy(method)
-    flat = _rows(to_tensor(Y, "Y"), len(x))
+    flat = _rows(read(Y, "Y")[0], len(x))
     if task.feasible.dim == 1 and flat.shape[1] == 1 and task.y_dims == 1:
         shape = fresh.fit(X, flat[:, 0]).decide(x).shape
         must(shape == (len(x),), f"with one number a row in Y, decide() gives {tuple(shape)}.")

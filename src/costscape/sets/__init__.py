@@ -1,8 +1,8 @@
 """What may be chosen: the feasible set C."""
 
-from costscape.sets.base import ConstraintSet
 from costscape.sets.box import Box
 from costscape.sets.budget import Budget
+from costscape.sets.constraint_set import ConstraintSet
 from costscape.sets.finite import Finite
 from costscape.sets.polytope import Polytope
 from costscape.sets.samplers import BallWalk, HitAndRun, OuterBox

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.base import ConstraintSet
+from costscape.sets.constraint_set import ConstraintSet
 from costscape.sets.validation import Numbers, as_tensors, check_finite
 
 BLOCK = 2**22  # distances computed at once

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.sets.base import ConstraintSet
+from costscape.sets.constraint_set import ConstraintSet
 
 DEPENDENT = 1e-10  # a squared sine between unit rows that is put down to rounding
 

@@ -1,7 +1,6 @@
 """argmin over C."""
 
 from costscape.solvers.auto import Auto
-from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.cvxpy_layer import CvxpyLayer
@@ -11,6 +10,7 @@ from costscape.solvers.implicit import Implicit
 from costscape.solvers.layer import Layer
 from costscape.solvers.mirror_descent import MirrorDescent
 from costscape.solvers.projected_adam import ProjectedAdam
+from costscape.solvers.solver import Objective, Solution, Solver
 
 __all__ = [
     "Auto",

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from costscape.sets import ConstraintSet
-from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.exhaustive import Exhaustive
 from costscape.solvers.projected_adam import ProjectedAdam
+from costscape.solvers.solver import Objective, Solution, Solver
 
 STRONGEST_FIRST: tuple[Solver, ...] = (Separable(), Exhaustive(), Convex(), ProjectedAdam())
 

@@ -33,7 +33,6 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
-from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.cost_table import cost_table, fits
 from costscape.solvers.grid_minima import (
     Costs,
@@ -43,6 +42,7 @@ from costscape.solvers.grid_minima import (
     may_be_lowest,
     promising_cells,
 )
+from costscape.solvers.solver import Objective, Solution, Solver
 
 CONVEX_GRID = 9  # points where each x has its own outcomes and f is convex
 GRID_COSTS = 2**22  # costs of the first grid in memory at once

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Budget, ConstraintSet, Simplex
-from costscape.solvers.base import Objective, Solution, Solver, better
 from costscape.solvers.graph_replay import Replayed, value_and_slope
+from costscape.solvers.solver import Objective, Solution, Solver, better
 from costscape.task import Refusal, Task
 
 SEARCH = 8  # most evaluations along one direction; a quadratic needs two

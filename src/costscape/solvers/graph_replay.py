@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from costscape.solvers.base import Objective
+from costscape.solvers.solver import Objective
 from costscape.training.cuda.capture_probe import recorded, watched
 
 WATCHED = 2  # evaluations before the recording; the second is watched for a wait

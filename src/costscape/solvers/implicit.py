@@ -25,10 +25,10 @@ from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, ConstraintSet
 from costscape.sets.tangent import Polyhedral
 from costscape.solvers.auto import Auto, resolve
-from costscape.solvers.base import Solver, check_solver
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.layer import Layer
+from costscape.solvers.solver import Solver, check_solver
 from costscape.task import SeparableTask, Task
 
 FLAT = 1e-4  # curvature over that of g across C: below, the gradient is cut off

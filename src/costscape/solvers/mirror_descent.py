@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from costscape.sets import Budget, ConstraintSet, Simplex
-from costscape.solvers.base import Objective, Solution, Solver, better
+from costscape.solvers.solver import Objective, Solution, Solver, better
 
 AWAY = 0.1  # from a given start towards the centre: no product leaves a coordinate that is 0
 

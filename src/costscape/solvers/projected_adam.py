@@ -7,7 +7,7 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, ConstraintSet, Finite
-from costscape.solvers.base import Objective, Solution, Solver, better
+from costscape.solvers.solver import Objective, Solution, Solver, better
 
 BLOCK = 2**20  # numbers in one evaluation of f
 
