@@ -23,7 +23,7 @@ from torch.autograd.function import once_differentiable
 
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, ConstraintSet
-from costscape.sets.tangent import Polyhedral
+from costscape.sets.constraint_set import Polyhedral
 from costscape.solvers.auto import Auto, resolve
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
