@@ -183,7 +183,7 @@ def _cut_existing(
     some[:, 0] = True  # each x has a lowest minimum
     x, which = where = some.nonzero(as_tuple=True)
     if len(x) > len(some):
-        g = g.on(g.scenarios.pick(x).by_coordinate())  # one row for each minimum
+        g = g.on(g.scenarios.rows(x).by_coordinate())  # one row for each minimum
     rows = Points(points.t[x, which][:, None], points.cost[x, which][:, None], points.step)
     found = cut_cells(_costs_at(g, box), rows, least, parts)
     t = points.t.index_put(where, found.t[:, 0])
