@@ -144,5 +144,5 @@ def test_a_terminal_has_a_single_bar_for_all_jobs(monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     with one_bar("all", 4, shown=True) as job, job(1), progress("fit", 2, shown=True) as show:
         show(2, "loss 0.25")
-    assert "50 %" in terminal.getvalue()
+    assert "50%" in terminal.getvalue()
     assert "\x1b[2Kfit" not in terminal.getvalue()  # no line of its own

@@ -33,15 +33,11 @@ class Auto(Solver):
 
     def pick(self, objective: Objective, feasible: ConstraintSet) -> Solver:
         """Return the solver that ``minimise`` uses for this objective and this set."""
-        found = next(s for s in STRONGEST_FIRST if s.refuses(objective, feasible) is None)
-        return found.coarse() if self.rough else found
+        solver = next(s for s in STRONGEST_FIRST if s.refuses(objective, feasible) is None)
+        return solver.coarse() if self.rough else solver
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
-        reason: str | None = None
-        for solver in STRONGEST_FIRST:
-            if (reason := solver.refuses(objective, feasible)) is None:
-                return None
-        return reason
+        return None  # Exhaustive takes every Finite set, and ProjectedAdam all others
 
     def coarse(self) -> "Auto":
         return Auto(rough=True)
