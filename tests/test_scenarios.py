@@ -368,14 +368,14 @@ def test_picked_rows_may_come_twice():
         g = ExpectedCost(Task(cost, BOX), scenarios(shared=shared))
         a = draw(1, 5, 3)
         i = torch.tensor([2, 0, 2])
-        torch.testing.assert_close(g.on(g.scenarios.pick(i))(a), g(a)[i])
+        torch.testing.assert_close(g.on(g.scenarios.rows(i))(a), g(a)[i])
 
 
 def test_one_row_of_outcomes_of_its_own_stays_its_own():
     w, y = torch.full((3, 4), 0.25), torch.randn(3, 4, 2)
     many = Scenarios(w, y)
     assert not many.rows(slice(0, 1)).shared
-    assert not many.pick(torch.tensor([2])).shared
+    assert not many.rows(torch.tensor([2])).shared
     assert not Scenarios(w[:1], y[:1], own=True).by_coordinate().shared
     assert Scenarios(w, y[:1]).rows(slice(0, 1)).shared
     alone = Scenarios(w[:1], y[:1], own=True)

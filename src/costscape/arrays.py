@@ -1,13 +1,12 @@
-"""Arrays and frames in, the same kind out.
+"""Arrays and frames in, results of the same kind out.
 
-    x, form = read(X, "X")             # a tensor, and how X came
+    x, form = read(X, "X")             # a tensor, and the kind of X
     ...
     return form.give(a, columns)       # numpy, torch or pandas, as X was
 
-pandas is imported only where a frame has come: by then its owner has imported it.
+pandas is imported only for a frame, whose owner has imported it already.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -15,77 +14,54 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor
 
 
-class Form(ABC):
-    """How a value came, so that results go back in the same form."""
-
-    @abstractmethod
-    def give(self, result: Float[Tensor, "n ..."], columns: Sequence[Any] | None = None) -> Any:
-        """The result as numpy, torch or pandas; ``columns`` are the names a frame needs."""
-
-
-@dataclass(frozen=True)
-class NumpyForm(Form):
-    """A numpy array of the input's floating dtype; float64 for integers and lists of them."""
-
-    dtype: np.dtype[Any]
-
-    def give(
-        self, result: Float[Tensor, "n ..."], columns: Sequence[Any] | None = None
-    ) -> np.ndarray:
-        return _numpy(result, self.dtype)
-
-
-@dataclass(frozen=True)
-class TorchForm(Form):
-    """A tensor on the input's device and of its floating dtype; the default one for integers."""
-
-    device: torch.device
-    dtype: torch.dtype
-
-    def give(self, result: Float[Tensor, "n ..."], columns: Sequence[Any] | None = None) -> Tensor:
-        return result.detach().to(self.device, self.dtype)
-
-
 @dataclass(frozen=True, eq=False)
-class PandasForm(Form):
-    """A DataFrame with the input's index; a Series where the result has one axis.
+class Form:
+    """The kind of a value, so that results are returned as the same kind.
 
-    Of float32 where all columns of the input were, else of float64.
+    Args:
+        dtype: floating dtype of the results, numpy's or torch's. Integers come back as float64,
+            or as torch's default dtype.
+        device: of a tensor; None for numpy and pandas.
+        index: of a frame or series; None for numpy and torch.
     """
 
-    index: Any
-    dtype: np.dtype[Any]
+    dtype: Any
+    device: torch.device | None = None
+    index: Any = None
 
     def give(self, result: Float[Tensor, "n ..."], columns: Sequence[Any] | None = None) -> Any:
+        """The result as numpy, torch or pandas; ``columns`` are the names of a frame."""
+        if self.device is not None:
+            return result.detach().to(self.device, self.dtype)
+        array = result.detach().cpu().double().numpy().astype(self.dtype)  # no bfloat16 in numpy
+        if self.index is None:
+            return array
         import pandas as pd
 
-        if result.ndim > 2:
+        if array.ndim > 2:
             raise ValueError(
-                f"A frame has two axes, but the result has shape {tuple(result.shape)}. Pass an "
-                f"array, frame.to_numpy(), to receive one."
+                f"A frame has two axes, but the result has shape {array.shape}. Pass an array, "
+                f"frame.to_numpy(), to receive one."
             )
-        values = _numpy(result, self.dtype)
-        if values.ndim == 1:
-            return pd.Series(values, self.index, name=columns[0] if columns else None)
-        names = None if columns is None else list(columns)
-        return pd.DataFrame(values, self.index, names)
+        if array.ndim == 1:
+            return pd.Series(array, self.index, name=columns[0] if columns else None)
+        return pd.DataFrame(array, self.index, None if columns is None else list(columns))
 
 
 def read(
-    value: Any,
-    name: str,
-    dtype: torch.dtype | None = None,
-    device: torch.device | str | None = None,
+    value: Any, name: str, dtype: torch.dtype | None = None
 ) -> tuple[Float[Tensor, "n ..."], Form]:
-    """A copy of ``value`` (n, ...) as a tensor of finite numbers, and the form in which it came.
+    """A copy of ``value`` (n, ...) as a tensor of finite numbers, and its form.
 
-    Takes a numpy array, a tensor, a DataFrame or Series of numbers, or nested lists. ``dtype``
-    None is torch's default one; ``device`` None is the CPU, or the device of a tensor. Errors
-    call the value ``name``, and count rows and columns from 0.
+    Args:
+        value: a numpy array, a tensor, a DataFrame or Series of numbers, or nested lists.
+        name: what errors call the value. They count rows and columns from 0.
+        dtype: of the tensor; None for torch's default dtype. The device is that of a tensor, or
+            the CPU.
 
     >>> x, form = read(np.array([[1, 2], [3, 4]]), "X")
     >>> x
@@ -95,19 +71,15 @@ def read(
     array([3., 7.])
     """
     source, form = _open(value, name)
-    if source.ndim == 0:
+    if source.ndim == 0 or 0 in source.shape:
+        got = f"shape {tuple(source.shape)}" if source.ndim else f"the single number {source}"
         raise ValueError(
-            f"{name} needs one row for each example, but got the single number {source.item()}. "
-            f"Wrap it in a list."
-        )
-    if 0 in source.shape:
-        raise ValueError(
-            f"{name} needs at least one row and one column, but got shape {tuple(source.shape)}. "
-            f"Look at how it was selected."
+            f"{name} needs at least one row and one column, but got {got}. Give one row for each "
+            f"example."
         )
     dtype = dtype or torch.get_default_dtype()
     # a frame's numbers lie column by column, and sums in another order end in other bits
-    tensor = source.to(device, dtype, copy=True, memory_format=torch.contiguous_format)
+    tensor = source.to(dtype=dtype, copy=True, memory_format=torch.contiguous_format)
     if not tensor.isfinite().all():
         bad = (~tensor.isfinite()).nonzero()
         at = tuple(bad[0].tolist())
@@ -119,14 +91,17 @@ def read(
     return tensor, form
 
 
-def to_tensor(
-    value: Any,
-    name: str,
-    dtype: torch.dtype | None = None,
-    device: torch.device | str | None = None,
-) -> Float[Tensor, "n ..."]:
-    """The tensor of ``read``, where nothing has to go back."""
-    return read(value, name, dtype, device)[0]
+def read_pairs(
+    X: Any, Y: Any, dtype: torch.dtype
+) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "n ..."]]:
+    """X and Y as tensors with as many rows; Y gets a second axis where it has one."""
+    (x, _), (y, _) = read(X, "X", dtype), read(Y, "Y", dtype)
+    if len(x) != len(y):
+        raise ValueError(
+            f"X and Y need the same number of rows, but have {len(x)} and {len(y)}. Each row of X "
+            f"goes with the outcome that followed it."
+        )
+    return x, y.unsqueeze(-1) if y.ndim == 1 else y
 
 
 def columns_of(value: Any) -> list[Any] | None:
@@ -138,8 +113,8 @@ def columns_of(value: Any) -> list[Any] | None:
     return None if value.name is None else [value.name]
 
 
-def _open(value: Any, name: str) -> tuple[Shaped[Tensor, "..."], Form]:
-    """The value as a tensor of its own precision, not yet looked into."""
+def _open(value: Any, name: str) -> tuple[Tensor, Form]:
+    """The value as a tensor of its own precision, not yet checked."""
     if isinstance(value, Tensor):
         if value.is_complex() or value.layout != torch.strided:
             raise TypeError(
@@ -147,40 +122,35 @@ def _open(value: Any, name: str) -> tuple[Shaped[Tensor, "..."], Form]:
                 f"layout {value.layout}. Pass value.to_dense(), or its real and imaginary parts."
             )
         floating = value.dtype if value.is_floating_point() else torch.get_default_dtype()
-        return value.detach(), TorchForm(value.device, floating)
+        return value.detach(), Form(floating, device=value.device)
     if _is_frame(value):
-        array = _frame(value, name)
-        return torch.from_numpy(array), PandasForm(value.index, array.dtype)
-    array = _array(value, name)
+        array = _of_frame(value, name)
+        return torch.from_numpy(array), Form(array.dtype, index=value.index)
+    array = _of_array(value, name)
     # torch takes no foreign byte order, negative stride or long double, and warns of read-only
     narrow = array.dtype in (np.dtype(np.float16), np.dtype(np.float32))
     native = np.array(array, dtype=array.dtype if narrow else np.float64, order="C")
-    form = NumpyForm(array.dtype if array.dtype.kind == "f" else np.dtype(np.float64))
-    return torch.from_numpy(native), form
+    return torch.from_numpy(native), Form(
+        array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
+    )
 
 
-def _frame(frame: Any, name: str) -> np.ndarray:
-    if frame.size == 0:
-        return np.zeros(frame.shape)
-    dtypes = list(frame.dtypes) if frame.ndim == 2 else [frame.dtype]
-    for i, dtype in enumerate(dtypes):
+def _of_frame(value: Any, name: str) -> np.ndarray:
+    frame = value if value.ndim == 2 else value.to_frame(value.name)
+    for i, dtype in enumerate(frame.dtypes if len(frame) else ()):
         if dtype.kind not in "biuf":
-            label = frame.columns[i] if frame.ndim == 2 else frame.name
-            first = frame.iloc[0, i] if frame.ndim == 2 else frame.iloc[0]
             raise TypeError(
-                f"{name} needs columns of real numbers, but column {label!r} has dtype {dtype} "
-                f"and begins with {first!r}. Encode it as numbers or drop it."
+                f"{name} needs columns of real numbers, but column {frame.columns[i]!r} has dtype "
+                f"{dtype} and begins with {frame.iloc[0, i]!r}. Encode it as numbers or drop it."
             )
-    narrow = all(str(dtype) == "float32" for dtype in dtypes)
+    narrow = all(str(dtype) == "float32" for dtype in frame.dtypes)
     array: np.ndarray = frame.to_numpy(
         dtype=np.float32 if narrow else np.float64, na_value=np.nan, copy=True
     )
-    return array
+    return array.reshape(value.shape)
 
 
-def _array(value: Any, name: str) -> np.ndarray:
-    if value is None:
-        raise TypeError(f"{name} needs an array, but got None. Did a function forget to return?")
+def _of_array(value: Any, name: str) -> np.ndarray:
     if isinstance(value, np.ma.MaskedArray):
         return np.ma.filled(value.astype(np.float64), np.nan)
     try:
@@ -192,20 +162,15 @@ def _array(value: Any, name: str) -> np.ndarray:
         ) from error
     if array.dtype.kind in "biuf":
         return array
-    if array.ndim == 0 or array.dtype.kind not in "OUS":
-        what = type(value).__name__ if array.ndim == 0 else f"dtype {array.dtype}"
-        raise TypeError(
-            f"{name} needs an array of real numbers, but got {what}. Turn it into columns of "
-            f"numbers first."
-        )
-    for at, item in np.ndenumerate(np.asarray(value, dtype=object)):
-        if not isinstance(item, Real):
-            raise TypeError(
-                f"{name} needs numbers everywhere, but {_place(value, at)} holds {item!r}. "
-                f"Encode it as a number or drop it."
-            )
+    problem = f"got {type(value).__name__} of dtype {array.dtype}"
+    if array.ndim and array.dtype.kind in "OUS":
+        for at, item in np.ndenumerate(np.asarray(value, dtype=object)):
+            if not isinstance(item, Real):
+                problem = f"{_place(value, at)} holds {item!r}"
+                break
     raise TypeError(
-        f"{name} needs an array of numbers, but got dtype object. Convert it with .astype(float)."
+        f"{name} needs an array of real numbers, but {problem}. Encode it as numbers, for example "
+        f"with .astype(float), or drop it."
     )
 
 
@@ -224,9 +189,3 @@ def _place(value: Any, at: tuple[int, ...]) -> str:
 def _is_frame(value: Any) -> bool:
     names = {k.__name__ for k in type(value).__mro__ if k.__module__.split(".")[0] == "pandas"}
     return not names.isdisjoint({"DataFrame", "Series"})
-
-
-def _numpy(result: Tensor, dtype: np.dtype[Any]) -> np.ndarray:
-    # through double: numpy has no bfloat16
-    array: np.ndarray = result.detach().cpu().double().numpy().astype(dtype)
-    return array

@@ -1,4 +1,4 @@
-"""Means of rows in order of time and their uncertainty: the moving-block bootstrap.
+"""The uncertainty of a mean over rows in order of time: the moving-block bootstrap.
 
     mean* = mean of ceil(n / L) blocks d[i : i + L], i uniform on 0 .. n - L, cut to n rows
 
@@ -80,8 +80,8 @@ def difference(d: Float[np.ndarray, " n"], block: int) -> Difference:
 class Variances:
     """Estimated variance of a mean over s seeds and n test rows: ``seeds`` + ``rows``.
 
-    ``means`` is the variance of the s seed means over s. It includes the part of the rows' noise
-    that differs between seeds, which ``seeds`` excludes.
+    ``means``, the variance of the s seed means over s, includes row noise that differs between
+    seeds; ``seeds`` excludes it.
     """
 
     seeds: float
@@ -95,11 +95,11 @@ def seeds_and_rows(d: Float[np.ndarray, "s n"], block: int, shared_rows: bool) -
     d[i, j] = m + seed effect i + row effect j + noise ij. Seeds are resampled with replacement,
     rows in moving blocks. Both bootstraps have a variance in closed form, so nothing is drawn.
 
-    - ``d``: one row of numbers for each of s >= 2 seeds.
-    - ``block``: length of a block in test rows.
-    - ``shared_rows``: True if all seeds have the same test rows. One draw of blocks then serves
-      all seeds, and the row effect does not average out over seeds. False if each seed has its
-      own test rows; blocks are then drawn for each seed independently.
+    Args:
+        d: (s, n), one row of numbers for each of s >= 2 seeds.
+        block: length of a block in test rows.
+        shared_rows: True if all seeds have the same test rows, so that the row effect does not
+            average out over seeds; False if each seed has its own.
 
     The seed means vary by the seed effects and by row noise of each seed. The row noise is already
     counted in ``rows``, so its share is subtracted (not below 0).
@@ -126,12 +126,12 @@ def difference_over_seeds(
     from scipy.stats import t  # slow to import
 
     s, n = d.shape
-    found = seeds_and_rows(d, block, shared_rows)
-    mean, variance = float(d.mean()), found.seeds + found.rows
+    parts = seeds_and_rows(d, block, shared_rows)
+    mean, variance = float(d.mean()), parts.seeds + parts.rows
     if not variance > 0:
         return Difference(mean, mean, mean)
     blocks = n / block * (1 if shared_rows else s)
-    spread = found.means**2 / (s - 1) + found.rows**2 / max(blocks - 1, 1)
+    spread = parts.means**2 / (s - 1) + parts.rows**2 / max(blocks - 1, 1)
     half = float(t.ppf((1 + LEVEL) / 2, variance**2 / spread)) * sqrt(variance)
     return Difference(mean, mean - half, mean + half)
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.arrays import read
+from costscape.arrays import read_pairs
 from costscape.block_bootstrap import at_least_two, block_length, standard_error
 from costscape.methods import Method
 from costscape.scenarios import ExpectedCost, Scenarios
@@ -20,7 +20,7 @@ from costscape.task import SeparableTask, Task
 
 @runtime_checkable
 class Truth(Protocol):
-    """Knows the law of y given x, as for made-up data: gap(x, a) = E[f(y, a)|x] - its least."""
+    """Knows the law of y given x, as for synthetic data: gap = E[f(y, a) | x] - its minimum."""
 
     def gap(self, x: Tensor, a: Tensor) -> Tensor: ...
 
@@ -70,22 +70,26 @@ def evaluate(
 ) -> Evaluation:
     """Decide for every row of X and compute the cost of each decision at the outcome in Y.
 
-    - ``truth``: the law of y given x, where it is known; gives the ``gap``.
-    - ``task``: the task whose cost is computed, the model's own by default. A copy in double
-      precision computes regrets that are small beside costs to the last digit.
-    - ``block``: rows of a block of the standard error, None for the cube root of their number. If
-      rows are windows that overlap, pass at least as many rows as share an outcome. Blocks that
-      are longer than half of the rows are shortened to that.
+    Args:
+        model: a fitted method.
+        X: features (n, ...), as in ``fit``.
+        Y: outcomes (n, *y_shape).
+        truth: the law of y given x, where it is known; gives the ``gap``.
+        task: the task whose cost is computed; None for the model's. A copy in double precision
+            computes regrets that are small beside costs to the last digit.
+        block: rows of a block of the standard error; None for the cube root of n. If rows are
+            windows that overlap, pass at least as many rows as share an outcome. Blocks are
+            shortened to half of the rows.
+
+    >>> import costscape as cs
+    >>> task = cs.SeparableTask(lambda y, a: (y - a).abs(), cs.Box(0.0, 1.0, dim=1))
+    >>> x = torch.linspace(0, 1, 50)[:, None]
+    >>> model = cs.NearestNeighbours(task, k=1).fit(x, x)
+    >>> cs.evaluate(model, x[:40], x[:40]).rows
+    40
     """
     dtype = model.task.feasible.bounds[0].dtype
-    x, y = read(X, "X", dtype)[0].cpu(), read(Y, "Y", dtype)[0].cpu()
-    if len(x) != len(y):
-        raise ValueError(
-            f"X and Y need the same number of rows, but have {len(x)} and {len(y)}. Each row of X "
-            f"goes with the outcome that followed it."
-        )
-    if y.ndim == 1:
-        y = y.unsqueeze(-1)
+    x, y = (t.cpu() for t in read_pairs(X, Y, dtype))
     if block is not None and block < 1:
         raise ValueError(f"evaluate needs a block of at least 1 row, but got {block}.")
     block = at_least_two(block_length(len(x)) if block is None else block, len(x))
@@ -97,11 +101,11 @@ def evaluate(
             f"Y needs rows of shape {model.y_shape_}, as in fit, but has rows of shape "
             f"{tuple(y.shape[1:])}. Pass the outcomes the model was fitted for."
         )
-    payer = model.task if task is None else task
-    home = payer.feasible.bounds[0]
+    task = model.task if task is None else task
+    home = task.feasible.bounds[0]
     with torch.no_grad():
-        costs = payer.cost(y.to(home), a.to(home))
-        least = hindsight_cost(payer, y.to(home))
+        costs = task.cost(y.to(home), a.to(home))
+        least = hindsight_cost(task, y.to(home))
     regrets = None if least is None else costs - least
     gaps = None if truth is None else truth.gap(x, a)
     return Evaluation(
@@ -120,13 +124,13 @@ def evaluate(
 
 
 def hindsight_cost(task: Task, y: Float[Tensor, "n ..."]) -> Float[Tensor, "n"] | None:
-    """min_a f(y, a) for each y, where the task tells it or an exact solver finds it."""
+    """min_a f(y, a) for each y, if ``task.hindsight`` or an exact solver gives it, or None."""
     if task.hindsight is not None:
         return task.cost(y, task.hindsight(y))
     g = ExpectedCost(task, Scenarios(y.new_ones(len(y), 1), y.unsqueeze(1), own=True))
     if isinstance(task.feasible, Finite):
         return Exhaustive().minimise(g, task.feasible, len(y)).cost
     if isinstance(task, SeparableTask) and isinstance(task.feasible, Box):
-        # one outcome alone is all kinks: look at every basin of a fine grid
+        # the cost at a single outcome has kinks: search every basin of a fine grid
         return Separable(own_grid=1025).minimise(g, task.feasible, len(y)).cost
     return None

@@ -9,7 +9,6 @@ pass (``torch.utils.checkpoint``), so that memory does not grow with the number 
 
 from collections.abc import Callable
 from math import prod
-from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -75,12 +74,12 @@ def _evaluations(a: Tensor, y: Tensor) -> int:
 def _split(f: Function, a: Tensor, w: Tensor, y: Tensor, most: int) -> Tensor:
     """Halve the longest of S, J, B until f is evaluated at most ``most`` times at once."""
     if _evaluations(a, y) <= most:
-        if torch.is_grad_enabled():
-            return cast(
-                Tensor,
-                checkpoint(_weighted, f, a, w, y, use_reentrant=False, preserve_rng_state=False),
-            )
-        return _weighted(f, a, w, y)
+        if not torch.is_grad_enabled():
+            return _weighted(f, a, w, y)
+        cost: Tensor = checkpoint(
+            _weighted, f, a, w, y, use_reentrant=False, preserve_rng_state=False
+        )
+        return cost
     b, j, s = max(len(a), len(y)), a.shape[1], y.shape[1]
     if s >= max(b, j):
         h = s // 2

@@ -1,9 +1,9 @@
-"""Public names of a package, each imported when it is first used.
+"""Public names of a package, each imported when it is first used, since torch takes seconds.
 
-torch takes seconds to import, so a package that lists names from modules that need torch must not
-import those modules itself. The list is the package's ``__init__.pyi``, which type checkers and
-editors read too: one line ``from package.module import Name as Name`` for each name. A line
-``from package.part import *`` stands for the names that ``part/__init__.py`` imports in that way.
+The list is the package's ``__init__.pyi``, which type checkers and editors read too: one line
+``from package.module import Name as Name`` for each name, or ``from package import module as
+module``. A line ``from package.part import *`` stands for the names that ``part/__init__.py``
+imports in that way.
 """
 
 import ast
@@ -18,12 +18,12 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` for the package's ``__init__.py``.
 
-    - ``package``: the package's ``__name__``.
-    - ``file``: the package's ``__file__``, beside which ``__init__.pyi`` lies. A line
-      ``from package import module as module`` in it names a submodule.
+    Args:
+        package: the package's ``__name__``.
+        file: the package's ``__file__``, beside which ``__init__.pyi`` lies.
 
-    No name may be that of a submodule with other content: Python sets the submodule as an
-    attribute of the package as soon as anyone imports it.
+    No name may be that of a submodule with other content: importing the submodule would set the
+    attribute.
     """
     module_of = _read_stub(Path(file).with_suffix(".pyi"))
 

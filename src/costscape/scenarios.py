@@ -1,11 +1,10 @@
-"""What may happen, and what each action costs on average.
+"""Weighted outcomes, and the expected cost of an action.
 
-Every model in the library says the same kind of thing about x: outcome y_s has
-probability w_s(x). The expected cost is then one weighted sum,
+Every model of the library gives outcomes y_s with probabilities w_s(x). The expected cost is
 
     g(x, a) = sum_s w_s(x) f(y_s, a),
 
-whichever model made the weights, and one set of solvers serves them all.
+whichever model gives them, and one set of solvers serves all models.
 
 Shapes: B contexts x, J actions each, S scenarios, d decision variables.
 """
@@ -27,8 +26,14 @@ EVALUATE = 50  # multiplications in a matrix product that take as long as one ev
 class Scenarios:
     """Outcome ``values[b, s]`` has probability ``weights[b, s]``.
 
-    ``values`` is (B, S, *y_shape), or (1, S, *y_shape) when every x shares its outcomes. ``own``
-    says that a single x does not share them, so that it is decided as it would be among others.
+    Args:
+        weights: (B, S).
+        values: (B, S, *y_shape), or (1, S, *y_shape) where all x share their outcomes.
+        own: bool, default False. True if a single x does not share its outcomes, so that it is
+            decided as among others.
+
+    >>> len(Scenarios(torch.full((5, 2), 0.5), torch.zeros(1, 2, 3)))
+    5
     """
 
     weights: Float[Tensor, "B S"]
@@ -40,38 +45,28 @@ class Scenarios:
 
     @property
     def shared(self) -> bool:
-        """Whether all x have the same outcomes, and differ in their weights alone."""
+        """Whether all x have the same outcomes, and differ in their weights only."""
         return len(self.values) == 1 and not self.own
 
-    def rows(self, i: slice) -> "Scenarios":
-        if self.shared:
-            return Scenarios(self.weights[i], self.values)
-        return Scenarios(self.weights[i], self.values[i], own=True)
-
-    def pick(self, i: Int64[Tensor, "n"]) -> "Scenarios":
-        """Some of the x, in any order, as often as they are named."""
+    def rows(self, i: slice | Int64[Tensor, "n"]) -> "Scenarios":
+        """Some of the x; a tensor of indices may repeat them."""
         if self.shared:
             return Scenarios(self.weights[i], self.values)
         return Scenarios(self.weights[i], self.values[i], own=True)
 
     def by_coordinate(self) -> "Scenarios":
-        """The same numbers, with all outcomes of one coordinate side by side in memory.
-
-        What f computes from them lies in memory as they do, and long runs are quick to compute
-        where y meets a, and to sum.
-        """
+        """The same, with all outcomes of one coordinate side by side in memory, which is fast."""
         if self.values.ndim != 3:
             return self
         return replace(self, values=self.values.mT.contiguous().mT)
 
     def pruned(self, eps: float) -> "Scenarios":
-        """The same without the lightest outcomes, at most eps in all for each x.
+        """The same without the lightest outcomes, at most eps of the weight of each x.
 
-        g(x, a) - g(x, a') moves by at most eps max_s |f(y_s, a) - f(y_s, a')|: what is best
-        without them costs at most eps times the spread of f more than what is best. What is kept
-        for one x does not depend on the others: an outcome that only some need weighs 0 for the
-        rest. Outcomes that were shared come as each x's own where that is less to evaluate. All
-        is left as it is if half of the outcomes or more would stay.
+        The best action without them costs at most eps times the spread of f more than the best.
+        The outcomes of one x do not depend on other x: where only some x need an outcome, it has
+        weight 0 for the others. Shared outcomes become each x's own where that takes fewer
+        evaluations. Nothing changes if half of the outcomes or more would stay.
         """
         w, y = self.weights, self.values
         heavy = w >= _light(w, eps)
@@ -90,37 +85,36 @@ class Scenarios:
         return Scenarios(w, y[0][k] if self.shared else y[rows, k], own=True)
 
     def thinned(self, most: int) -> "Scenarios":
-        """At most ``most`` scenarios for each x, all of equal weight where there were more.
+        """At most ``most`` scenarios for each x, of equal weight where there were more.
 
-        Systematic resampling: scenario s is taken once for each of the points (i + 1/2) / most,
-        i = 0 .. most - 1, that fall into its part of the cumulated weights. No scenario is taken
-        less or more often than its weight says, up to one (Kitagawa, 1996).
+        Systematic resampling (Kitagawa, 1996): scenario s is taken once for each of the points
+        (i + 1/2) / most, i = 0 .. most - 1, in its part of the cumulated weights.
         """
         w, y = self.weights, self.values
         if w.shape[1] <= most:
             return self
         ends = w.double().cumsum(1)
         points = (torch.arange(most, device=w.device, dtype=ends.dtype) + 0.5) / most
-        taken = torch.searchsorted(ends / ends[:, -1:], points.expand(len(w), -1).contiguous())
+        index = torch.searchsorted(ends / ends[:, -1:], points.expand(len(w), -1).contiguous())
         rows = torch.arange(len(w), device=w.device)[:, None]
-        kept = y[0][taken] if self.shared else y[rows if len(y) > 1 else 0 * rows, taken]
-        return Scenarios(w.new_full(taken.shape, 1 / most), kept, own=True)
+        values = y[0][index] if len(y) == 1 else y[rows, index]
+        return Scenarios(w.new_full(index.shape, 1 / most), values, own=True)
 
 
 def _light(w: Tensor, eps: float) -> Tensor:
-    """A weight for each x, all below which are at most eps together; a power of 2 times eps / S.
+    """A threshold for each x: the weights below it sum to at most eps. A power of 2 times eps / S.
 
-    Bisection takes four looks at the weights, where sorting them would take as long as the rest.
+    Bisection reads the weights four times, which is faster than sorting them.
     """
-    most = []
+    thresholds = []
     for part in w.split(max(1, CACHE // (w.element_size() * w.shape[1]))):
         tau = torch.full_like(part[:, :1], eps / w.shape[1])
         for power in (8, 4, 2, 1):
             more = tau * 2**power
             below = part.masked_fill(part >= more, 0.0).sum(1, keepdim=True)
             tau = torch.where(below <= eps, more, tau)
-        most.append(tau)
-    return torch.cat(most)
+        thresholds.append(tau)
+    return torch.cat(thresholds)
 
 
 def union(parts: list[Scenarios], shares: list[float] | None = None) -> Scenarios:
@@ -131,10 +125,8 @@ def union(parts: list[Scenarios], shares: list[float] | None = None) -> Scenario
     if len(parts) == 1:
         return parts[0]
     shares = shares or [1 / len(parts)] * len(parts)
-    values = [p.values for p in parts]
-    if len({len(v) for v in values}) > 1:
-        rows = max(len(v) for v in values)
-        values = [v.expand(rows, *v.shape[1:]) for v in values]
+    rows = max(len(p.values) for p in parts)
+    values = [p.values.expand(rows, *p.values.shape[1:]) for p in parts]
     weights = torch.cat([share * p.weights for p, share in zip(parts, shares, strict=True)], 1)
     return Scenarios(weights, torch.cat(values, 1), own=not all(p.shared for p in parts))
 
@@ -164,11 +156,15 @@ class Surface(Protocol):
 class ExpectedCost:
     """g(x, a) for a batch of x: call it with actions (B, J, d) for costs (B, J).
 
+    Args:
+        task: gives f.
+        scenarios: gives the outcomes and weights of each x.
+        memory: bytes that one evaluation of f may take before it is split along S, J or B; then
+            gradients recompute each part. None for 1 MiB on a CPU, 128 MiB with gradients, 2 GiB
+            on a GPU.
+
     Actions (1, J, d) are shared by all x; with shared values too, f is evaluated J x S times, not
-    B x J x S times, and g is one matrix product. Where one evaluation of f would take more than
-    ``memory`` bytes (None: 1 MiB on a CPU, 128 MiB with gradients, 2 GiB on a GPU) it is split
-    along S, J or B, and gradients recompute each part. On a CPU what a gradient takes does not
-    grow with B then, beyond weights, values and their gradients.
+    B x J x S times, and g is one matrix product.
     """
 
     task: Task

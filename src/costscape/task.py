@@ -1,4 +1,4 @@
-"""What a choice costs: f(y, a) over a feasible set C."""
+"""The cost f(y, a) of an action a at an outcome y, over a feasible set C."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,29 +14,31 @@ Normal = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Refusal(TypeError):
-    """A method, set or solver cannot serve a problem; the message says why in one sentence.
-
-    A table of experiments shows the sentence in place of a number.
-    """
+    """A method, set or solver cannot serve a problem; the message is one sentence for a table."""
 
 
 class Task(nn.Module):
-    """Choose a in C before y is known, then pay f(y, a).
+    """Choose a in C before y is known, then pay f(y, a). Costs are minimised.
 
-    ``cost(y, a)`` is any torch function: y is (*batch, *y_shape), a is (*batch, d), the result is
-    (*batch), and the batch shapes broadcast, so (B, 1, m) against (1, J, d) gives (B, J). y_shape
-    has ``y_dims`` axes. A cost that holds tensors is an nn.Module, so that it moves with the task.
-    Costs are minimised: a task about profit returns minus the profit.
+    Args:
+        cost: any torch function of y (*batch, *y_shape) and a (*batch, d) that returns (*batch).
+            The batch shapes broadcast: (B, 1, m) against (1, J, d) gives (B, J). A cost that holds
+            tensors is an nn.Module, so that it moves with the task.
+        feasible: the set C.
+        convex: bool, default False. True promises that f(y, .) is convex for every y.
+        hindsight: y (*batch, *y_shape) -> the best a (*batch, d) had y been known; or None.
+        cvxpy: (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S costs as an expression; or
+            None.
+        normal: (m, s, a) -> the mean of f(y, a) for independent normals y_i of mean m_i and
+            standard deviation s_i, shaped and broadcasting as cost(m, a); or None.
+        y_dims: int, default 1. Axes of y_shape.
+        width: how many numbers one evaluation of f holds, which bounds what is computed at once;
+            None for about four times those of y or a.
 
-    Facts that let solvers do better, each a promise of the caller:
-
-    - ``convex``: f(y, .) is convex for every y;
-    - ``hindsight``: y (*batch, *y_shape) -> the best a (*batch, d) had y been known;
-    - ``cvxpy``: (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S costs as an expression;
-    - ``normal``: (m, s, a) -> the mean of f(y, a) for independent normals y_i of mean m_i and
-      standard deviation s_i, shaped and broadcasting as cost(m, a);
-    - ``width``: how many numbers one evaluation of f holds, where that is not about four times
-      those of y or a: what is computed at once is bounded by it.
+    >>> from costscape.sets import Box
+    >>> task = Task(lambda y, a: (y - a).abs().sum(-1), Box(0.0, 3.0, dim=2))
+    >>> task.cost(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0]))
+    tensor(2.)
     """
 
     def __init__(
@@ -87,8 +89,16 @@ class Task(nn.Module):
 class SeparableTask(Task):
     """A task whose cost is a sum over coordinates: f(y, a) = sum_i f_i(y, a_i).
 
-    ``terms(y, a)`` returns the d summands, (*batch, d); summand i may look at all of y but only
-    at a_i. Solvers then search each coordinate on its own. ``normal`` returns summands too.
+    Args:
+        terms: returns the d summands, (*batch, d). Summand i may depend on all of y but only on
+            a_i, so that solvers search each coordinate by itself.
+        feasible, convex, hindsight, cvxpy, y_dims: as for ``Task``.
+        normal: as for ``Task``, but it returns the summands.
+
+    >>> from costscape.sets import Box
+    >>> task = SeparableTask(lambda y, a: (y - a).abs(), Box(0.0, 3.0, dim=2), convex=True)
+    >>> task.cost(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0]))
+    tensor(2.)
     """
 
     def __init__(
@@ -132,7 +142,7 @@ class _OfNormals:
 
 
 class _SumOfTerms:
-    """A class, not a lambda on self, so that a copied task pays with its own copy of terms."""
+    """A class, not a lambda on self, so that a copied task uses its copy of terms."""
 
     def __init__(self, terms: Cost, y_dims: int) -> None:
         self.terms = terms
@@ -147,12 +157,13 @@ def _terms(f: Cost, y: Tensor, a: Tensor, y_dims: int) -> Tensor:
 
 
 def _batch(y: Tensor, a: Tensor, y_dims: int) -> tuple[int, ...]:
+    """The broadcast batch shape; torch.broadcast_shapes takes longer than a small decision."""
     one, other = y.shape[: y.ndim - y_dims], a.shape[:-1]
     if len(one) == len(other) and all(
         p == q or 1 in (p, q) for p, q in zip(one, other, strict=True)
     ):
         return tuple(q if p == 1 else p for p, q in zip(one, other, strict=True))
-    return tuple(torch.broadcast_shapes(one, other))  # slow, which small decisions would feel
+    return tuple(torch.broadcast_shapes(one, other))
 
 
 def _check_callable(f: Cost, owner: str, name: str) -> None:

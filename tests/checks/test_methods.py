@@ -82,7 +82,7 @@ class Careless(Method):
 FAULTS = {
     "decide.. left C": "leaves",
     "second fit with the same seed decides otherwise": "forgets",
-    "row 0 decides otherwise alone": "mates",
+    "row 0 decides otherwise by itself": "mates",
 }
 
 

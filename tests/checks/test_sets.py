@@ -80,7 +80,7 @@ def shove(c, a):
         ),
         (
             {"project": lambda c, a: a.clamp(0, 1) if a.ndim > 1 else 0 * a},
-            r"project\(\) of a point alone differs",
+            r"project\(\) of a single point differs",
         ),
         (
             {"project": lambda c, a: a.double().clamp(0, 1).to(c.one.dtype)},

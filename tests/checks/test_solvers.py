@@ -49,8 +49,8 @@ class Spoilt(Solver):
 
 SPOILT = {
     "a sampled action is": {"shift": 0.5},
-    "costs not what it says": {"lie": 1.0},
-    "alone and .* among others": {"mates": 0.05},
+    "does not have the cost returned": {"lie": 1.0},
+    "by itself, .* in a batch": {"mates": 0.05},
 }
 
 

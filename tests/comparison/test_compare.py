@@ -358,14 +358,13 @@ def test_if_all_fail_the_error_says_why():
         ({"test": 0.0}, ValueError, "between 0 and 1, but got 0.0. Try test=0.2"),
         ({"test": 1.5}, ValueError, "between 0 and 1, but got 1.5"),
         ({"seeds": 0}, ValueError, "seeds of at least 1, but got 0"),
-        ({"gap": -1}, ValueError, "gap of at least 0 rows, but got -1"),
-        ({"block": 0}, ValueError, "block of at least 1 row, but got 0"),
-        ({"block": 15}, ValueError, "two blocks of 15 rows .* 64, 16 and 20.* lower block"),
-        ({"gap": 70}, ValueError, "gap=70 make 0, 2 and 20. Bring more rows, or lower gap"),
-        ({"test": 0.99}, ValueError, "test=0.99 and gap=0 make 1, 0 and 99.*lower test"),
+        ({"gap": -1}, ValueError, "gap of at least 0 rows .* got gap=-1"),
+        ({"block": 0}, ValueError, "block of at least 1 row, but got .*block=0"),
+        ({"block": 15}, ValueError, "two blocks of 15 rows .* 64, 16 and 20"),
+        ({"gap": 70}, ValueError, "gap=70 make 0, 2 and 20. Bring more rows"),
+        ({"test": 0.99}, ValueError, "test=0.99 and gap=0 make 1, 0 and 99"),
         ({"methods": {}}, TypeError, "methods by name, .* but got {} of type dict"),
         ({"methods": [1]}, TypeError, r"but got \[1\] of type list. Leave methods out"),
-        ({"methods": {" ": cs.Constant(newsvendor())}}, ValueError, "got ' ' for a Constant"),
         ({"methods": {"a": cs.Constant}}, TypeError, "'a' is <class .* of type ABCMeta"),
         (
             {"methods": {"a": cs.Constant(newsvendor())}, "training": BRIEF},
@@ -373,7 +372,7 @@ def test_if_all_fail_the_error_says_why():
             "either methods or the training",
         ),
     ],
-    ids=range(13),
+    ids=range(12),
 )
 def test_bad_settings_are_answered_in_words(monkeypatch, settings, error, words):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # it would speak first
@@ -385,9 +384,7 @@ def test_bad_rows_are_answered_in_words():
     task, (x, y) = newsvendor(), pairs(100)
     with pytest.raises(ValueError, match="same number of rows, but have 100 and 99"):
         quiet(task, x, y[1:], methods=cheap(task))
-    with pytest.raises(
-        ValueError, match=r"8 rows with test=0.2 and gap=0 make 5, 1 and 2.*or raise test"
-    ):
+    with pytest.raises(ValueError, match=r"8 rows with test=0.2 and gap=0 make 5, 1 and 2"):
         quiet(task, x[:8], y[:8], methods=cheap(task))
     y[95] = np.nan
     with pytest.raises(ValueError, match=r"Y needs numbers that are finite .* row 95"):

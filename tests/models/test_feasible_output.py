@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
 from costscape import Box, Budget, Finite, Polytope, Simplex
-from costscape.models.feasible_output import IntoBudget, Projected, landing
+from costscape.models.feasible_output import Landing, Projected, landing
 
 SQUARE = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0], [0, -1, 0], [0, 0, -1], [1, 1, 1]]
 SETS = {
@@ -105,14 +105,14 @@ def test_at_a_vertex_the_projection_has_no_slope_and_the_excess_leads_back():
 def test_a_budget_may_be_left_unspent():
     c = Budget(total=2.0, dim=3)
     layer = landing(c)
-    assert isinstance(layer, IntoBudget)
+    assert isinstance(layer, Landing)
     assert layer.inputs == 4
     a = layer(torch.tensor([[0.0, 0.0, 0.0, 50.0], [0.0, 0.0, 0.0, -50.0]]))
     assert torch.allclose(a.sum(-1), torch.tensor([0.0, 2.0]), atol=1e-6)
 
 
 def test_caps_that_never_bind_are_no_caps():
-    assert isinstance(landing(Budget(total=2.0, dim=3, upper=2.0)), IntoBudget)
+    assert isinstance(landing(Budget(total=2.0, dim=3, upper=2.0)), Landing)
     assert isinstance(landing(Budget(total=2.0, dim=3, upper=[9.0, 9.0, 1.9])), Projected)
 
 

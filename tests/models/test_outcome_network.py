@@ -8,11 +8,11 @@ import torch
 from sklearn.linear_model import Ridge
 from torch import nn
 
+from costscape.methods.ensemble import Blended
 from costscape.models import (
     MLP,
     Absolute,
     Anchored,
-    Blended,
     LocationScale,
     OutcomeNetwork,
     Units,

@@ -67,9 +67,13 @@ def test_repr_tells_bounds_and_dim():
 @pytest.mark.parametrize(
     ("make", "kind", "words"),
     [
-        (lambda: Box(0.0, 3.0), ValueError, "needs dim where both bounds are numbers"),
+        (lambda: Box(0.0, 3.0), ValueError, r"or numbers and dim, but got lower of shape \(\)"),
         (lambda: Box([0.0, 2.0], [1.0, 1.0]), ValueError, "coordinate 1 has lower 2 > upper 1"),
-        (lambda: Box([0.0, 0.0], [1.0, 1.0, 1.0]), ValueError, "got 2 and 3"),
+        (
+            lambda: Box([0.0, 0.0], [1.0, 1.0, 1.0]),
+            ValueError,
+            r"of shape \(2,\) and upper of shape \(3,\)",
+        ),
         (lambda: Box([0.0, 0.0], 1.0, dim=3), ValueError, r"3 numbers, but got shape \(2,\)"),
         (lambda: Box([[0.0]], 1.0), ValueError, r"lower of shape \(1, 1\)"),
         (lambda: Box(0.0, [1.0, float("nan")]), ValueError, r"upper\[1\] is nan"),

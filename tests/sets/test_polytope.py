@@ -162,9 +162,9 @@ def test_repr_tells_rows_and_sampler():
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ({}, "needs constraints, but got none"),
-        ({"A": [[1.0]]}, "A and b together, but got A without b"),
-        ({"h": [1.0]}, "G and h together, but got h without G"),
+        ({}, "but got none"),
+        ({"A": [[1.0]]}, "A and b together, but got one without"),
+        ({"h": [1.0]}, "G and h together, but got one without"),
         ({"G": [1.0, 2.0], "h": 1.0}, r"got G of shape \(2,\)"),
         (
             {"A": [[1.0, 1.0]], "b": 1.0, "G": [[1.0]], "h": 1.0},

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from costscape.sets.simplex_projection import onto_total
+from costscape.sets.simplex import onto_total
 
 
 @given(st.integers(0, 2**31), st.integers(1, 9), st.floats(0.01, 1.0))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from costscape.sets import Box, Budget, Finite, Polytope, Simplex
-from costscape.sets.tangent import Polyhedral
+from costscape.sets.constraint_set import Polyhedral
 
 EYE = np.eye(4)
 MAKE = {

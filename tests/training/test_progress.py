@@ -29,8 +29,8 @@ def test_a_pipe_gets_a_line_about_every_ten_seconds(capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
-        "fit: 3/9, about 21 s left. loss 3",
-        "fit: 6/9, about 10 s left. loss 6",
+        "fit: 3/9, 0:00:21 left. loss 3",
+        "fit: 6/9, 0:00:10 left. loss 6",
     ]
 
 
@@ -42,7 +42,7 @@ def test_a_terminal_gets_a_bar_on_stderr(capsys, monkeypatch):
     with progress("my fit", 4, shown=True) as show:
         show(3, "loss 0.25")
     assert "my fit" in terminal.getvalue()
-    assert "75 %" in terminal.getvalue()
+    assert "75%" in terminal.getvalue()
     assert "loss 0.25" in terminal.getvalue()
     assert capsys.readouterr().out == ""
 
@@ -144,5 +144,5 @@ def test_a_terminal_has_a_single_bar_for_all_jobs(monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     with one_bar("all", 4, shown=True) as job, job(1), progress("fit", 2, shown=True) as show:
         show(2, "loss 0.25")
-    assert "50 %" in terminal.getvalue()
+    assert "50%" in terminal.getvalue()
     assert "\x1b[2Kfit" not in terminal.getvalue()  # no line of its own

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.checks.must import must
+from costscape.checks.sets import must
 from costscape.sets import Finite
 from costscape.task import SeparableTask, Task
 
@@ -15,11 +15,13 @@ TRIED = 32
 
 
 def check_task(task: Task, y: Float[Tensor, "n ..."]) -> None:
-    """f broadcasts, is finite with finite slopes, and keeps every promise made about it.
+    """Check that f broadcasts, is finite with finite slopes, and has the facts of the task.
 
-    ``y`` are outcomes such as the data has. Promises: convex (at midpoints of sampled actions),
-    separable (mixed differences of two coordinates vanish), hindsight (no sampled action is
-    cheaper), cvxpy (the expression's value is f).
+    Args:
+        task: its facts are convex (checked at midpoints of sampled actions), separable (mixed
+            differences of two coordinates vanish), hindsight (no sampled action is cheaper) and
+            cvxpy (the expression's value is f).
+        y: outcomes (n, *y_shape) such as the data has.
     """
     lower = task.feasible.bounds[0]
     y = y.to(lower)
@@ -29,12 +31,12 @@ def check_task(task: Task, y: Float[Tensor, "n ..."]) -> None:
         costs = task.cost(y.unsqueeze(1), free)
         (slope,) = torch.autograd.grad(costs.sum(), free)
     costs = costs.detach()
-    must(bool(costs.isfinite().all()), "cost() is not finite on the feasible set.")
-    must(bool(slope.isfinite().all()), "cost() has a slope that is not finite.")
-    alone = torch.stack([task.cost(y[i], a[j]) for i in range(len(y)) for j in range(TRIED)])
+    must(costs.isfinite(), "cost() is not finite on the feasible set.")
+    must(slope.isfinite(), "cost() has a slope that is not finite.")
+    single = torch.stack([task.cost(y[i], a[j]) for i in range(len(y)) for j in range(TRIED)])
     size = 1e-4 * costs.abs().mean() + 1e-30
-    apart = (costs.flatten() - alone).abs().max()
-    must(bool(apart <= size), f"cost() of a batch and of each pair differ by {float(apart):g}.")
+    apart = (costs.flatten() - single).abs().max()
+    must(apart <= size, f"cost() of a batch and of each pair differ by {float(apart):g}.")
     if task.convex and not isinstance(task.feasible, Finite):
         _check_convex(task, y, a, costs, size)
     if isinstance(task, SeparableTask):
@@ -49,7 +51,7 @@ def _check_convex(task: Task, y: Tensor, a: Tensor, costs: Tensor, size: Tensor)
     middle = task.cost(y.unsqueeze(1), (a[1:] + a[:-1]) / 2)
     above = (middle - (costs[:, 1:] + costs[:, :-1]) / 2).max()
     must(
-        bool(above <= size),
+        above <= size,
         f"the task says convex=True, but cost() at a midpoint is {float(above):g} above the mean "
         f"of the ends.",
     )
@@ -58,17 +60,17 @@ def _check_convex(task: Task, y: Tensor, a: Tensor, costs: Tensor, size: Tensor)
 def _check_separable(
     task: SeparableTask, y: Tensor, a: Tensor, costs: Tensor, size: Tensor
 ) -> None:
-    """Putting coordinate i of one action into another changes summand i alone."""
+    """Putting coordinate i of one action into another changes summand i only."""
     other = a.roll(1, 0)
     base = task.terms(y.unsqueeze(1), a)
-    must(bool((base.sum(-1) - costs).abs().max() <= size), "the terms do not add up to the cost.")
+    must((base.sum(-1) - costs).abs() <= size, "the terms do not add up to the cost.")
     for i in range(a.shape[1]):
         mixed = a.clone()
         mixed[:, i] = other[:, i]
         moved = (task.terms(y.unsqueeze(1), mixed) - base).abs().amax((0, 1))
         moved[i] = 0
         must(
-            bool((moved <= size).all()),
+            moved <= size,
             f"the task is a SeparableTask, but changing a_{i} changes another summand by "
             f"{float(moved.max()):g}.",
         )
@@ -77,9 +79,9 @@ def _check_separable(
 def _check_hindsight(task: Task, y: Tensor, costs: Tensor, size: Tensor) -> None:
     assert task.hindsight is not None
     best = task.hindsight(y)
-    must(bool(task.feasible.contains(best).all()), "hindsight() gives actions outside the set.")
+    must(task.feasible.contains(best), "hindsight() gives actions outside the set.")
     over = (task.cost(y, best) - costs.amin(1)).max()
-    must(bool(over <= size), f"a sampled action is {float(over):g} cheaper than hindsight()'s.")
+    must(over <= size, f"a sampled action is {float(over):g} cheaper than hindsight()'s.")
 
 
 def _check_cvxpy(task: Task, y: Tensor, a: Tensor, costs: Tensor, size: Tensor) -> None:

@@ -1,36 +1,30 @@
-"""Fit, decide, and only then pay: which method to use on one's own data.
+"""Fit and decide on the earlier rows, then compute the costs on the last rows.
 
     c_m,i = mean over seeds of f(y_i, a_m(x_i)),   d_i = c_m,i - c_best,i,   i over the test rows
 
-Bad days are bad for all methods, so that differences on the same rows are far surer than the
+A bad day is bad for all methods, so differences on the same rows are far more certain than the
 costs themselves.
 """
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from costscape.block_bootstrap import difference, standard_error
+from costscape.arrays import read_pairs
+from costscape.block_bootstrap import block_length, difference, standard_error
 from costscape.comparison.advice import Standing
-from costscape.comparison.candidates import (
-    Trial,
-    attempt,
-    check_methods,
-    default_methods,
-    seeds_of,
-)
+from costscape.comparison.candidates import Trial, check_methods, default_methods, fits_of, try_out
 from costscape.comparison.result import Comparison
-from costscape.comparison.time_split import cut
 from costscape.evaluation import hindsight_cost
 from costscape.methods import Method
+from costscape.methods.base import HELD_OUT
 from costscape.task import Refusal, Task
 from costscape.training import Training
-from costscape.training.progress import Show
-from costscape.training.progress import progress as bar
+from costscape.training.progress import one_bar
 
 
 def compare(
@@ -46,98 +40,153 @@ def compare(
     training: Training | None = None,
     progress: bool = True,
 ) -> Comparison:
-    """Fit methods on the earlier rows, test them in pairs on the last ones, say which to use.
+    """Fit methods on the earlier rows, test them in pairs on the last rows, recommend one.
 
-    Rows are taken in order of time. The last ``test`` of them is the test part; of the rest the
-    last fifth chooses the epoch, as in ``fit``.
+    Args:
+        task: computes the cost of all decisions, which must lie in its set.
+        X: features (n, ...) in order of time: an array, a tensor, a frame or lists.
+        Y: outcomes (n, *y_shape).
+        methods: names and unfitted methods, which stay unfitted; None for ``default_methods``.
+        seeds: int, default 3. How often a method with a network is fitted, from its own seed on;
+            methods without a network are fitted once.
+        test: float, default 0.2. The last share of the rows, to test on. Of the rows before, the
+            last fifth chooses the epoch, as in ``fit``.
+        gap: int, default 0. Rows dropped before each cut. If rows are windows that overlap,
+            history + gap + horizon - 1 keeps every moment in one part.
+        block: int. Rows that are resampled together; None for the cube root of the test rows.
+            Take as many as rows share an outcome.
+        training: of the networks of the default methods. A checkpoint becomes one file for each
+            method and seed.
+        progress: bool, default True. Show a progress bar on stderr.
 
-    - ``methods``: names and unfitted methods, which stay unfitted; None is ``default_methods``,
-      whose networks ``training`` trains.
-    - ``seeds``: how often a method with a network is fitted, from its own seed on; others once.
-    - ``gap``: rows in no part before each cut, for windows that overlap: with history + gap +
-      horizon - 1 no moment is in two parts.
-    - ``block``: rows that are resampled together, None for the cube root of the test rows. Take
-      as many as rows share moments or moods.
+    Returns a Comparison. It names each method that refuses the task or fails; if all do, compare
+    raises RuntimeError.
 
-    ``task`` pays for all decisions, which must lie in its set. A method that refuses it, or
-    fails, is named in the result; only if all do is that an error. A checkpoint of the training
-    becomes one for each method and seed.
+    >>> import costscape as cs
+    >>> task = cs.SeparableTask(lambda y, a: (y - a).abs(), cs.Box(0.0, 1.0, dim=1))
+    >>> x = torch.linspace(0, 1, 50)[:, None]
+    >>> methods = {"constant": cs.Constant(task), "neighbours": cs.NearestNeighbours(task, k=3)}
+    >>> cs.compare(task, x, x, methods=methods, progress=False).best
+    'neighbours'
     """
     if seeds < 1:
         raise ValueError(f"compare needs seeds of at least 1, but got {seeds}. Try seeds=3.")
     if methods is not None and training is not None:
         raise ValueError(
-            "compare needs either methods or the training of its usual ones, but got both. Give "
-            "each of your methods its own training."
+            "compare needs either methods or the training of its default methods, but got both. "
+            "Give each of your methods its own training."
         )
-    if methods is None:
-        methods = default_methods(task, training)
+    methods = default_methods(task, training) if methods is None else methods
     check_methods(methods)
-    parts = cut(X, Y, test, gap, block, task.feasible.bounds[0].dtype)
+    home = task.feasible.bounds[0]
+    parts = _cut(X, Y, test, gap, block, home.dtype)
     trials: dict[str, Trial] = {}
-    refused, failed = {}, {}
-    total, done = sum(seeds_of(method, seeds) for method in methods.values()), 0
-    with bar("compare", total, progress) as show:
+    refused, failed, done = {}, {}, 0
+    with one_bar("compare", sum(fits_of(m, seeds) for m in methods.values()), progress) as job:
         for name, method in methods.items():
-            before = partial(_later, show, done)
+            bars = [job(done + i) for i in range(fits_of(method, seeds))]
+            done += len(bars)
             try:
-                trials[name] = attempt(name, method, parts, task, seeds, before)
+                trials[name] = try_out(name, method, parts.train, parts.val, parts.x, task, bars)
             except Refusal as reason:
                 refused[name] = str(reason)
             except Exception as error:
                 failed[name] = f"{type(error).__name__}: {error}"
-            done += seeds_of(method, seeds)
-    # all have decided: only now do outcomes of the test part count
-    paid = {name: _pay(task, parts.y, trial) for name, trial in trials.items()}
-    for name in [name for name, costs in paid.items() if not np.isfinite(costs).all()]:
-        bad = int((~np.isfinite(paid.pop(name))).sum())
-        failed[name] = f"{bad} of its costs on the test rows are not finite."
-    if not paid:
-        why = " ".join(f"{name}: {text}" for name, text in {**refused, **failed}.items())
-        raise RuntimeError(
-            f"compare needs a method that decides, but none of {len(methods)} did. {why}"
+    # all methods have decided: only now are outcomes of the test part used
+    y, costs = parts.y.to(home), {}
+    with torch.no_grad():
+        for name, trial in trials.items():
+            by_seed = _numpy(torch.stack([task.cost(y, a) for a in trial.decisions]))
+            if bad := int((~np.isfinite(by_seed)).sum()):
+                failed[name] = f"{bad} of its costs on the test rows are not finite."
+            else:
+                costs[name] = by_seed
+        if not costs:
+            why = " ".join(f"{name}: {text}" for name, text in {**refused, **failed}.items())
+            raise RuntimeError(
+                f"compare needs a method that decides, but none of {len(methods)} did. {why}"
+            )
+        least = hindsight_cost(task, y)
+    best = min((by_seed.mean(0) for by_seed in costs.values()), key=np.mean)
+    standings = [
+        _standing(name, trials[name], costs[name], best, least, parts.block) for name in costs
+    ]
+    standings.sort(key=lambda standing: standing.cost)
+    return Comparison(tuple(standings), refused, failed, *parts.rows, parts.block)
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Rows to learn from and rows to choose the epoch on, as the user gave them; test rows."""
+
+    train: tuple[Any, Any]
+    val: tuple[Any, Any]
+    x: Tensor
+    y: Tensor
+    rows: tuple[int, int, int]
+    block: int
+
+
+def _cut(X: Any, Y: Any, test: float, gap: int, block: int | None, dtype: torch.dtype) -> _Parts:
+    """The last ``test`` of the rows; of those before, the last fifth is for validation."""
+    if not 0 < test < 1:
+        raise ValueError(
+            f"compare needs test, the share of the rows to test on, between 0 and 1, but got "
+            f"{test}. Try test=0.2."
         )
-    least = _least(task, parts.y)
-    best = min((costs.mean(0) for costs in paid.values()), key=np.mean)
-    found = [_standing(n, trials[n], costs, best, least, parts.block) for n, costs in paid.items()]
-    found.sort(key=lambda standing: standing.cost)
-    return Comparison(tuple(found), refused, failed, *parts.rows, parts.block)
+    if gap < 0 or (block is not None and block < 1):
+        raise ValueError(
+            f"compare needs a gap of at least 0 rows and a block of at least 1 row, but got "
+            f"gap={gap} and block={block}."
+        )
+    x, y = read_pairs(X, Y, dtype)
+    first_test = round(len(x) * (1 - test))
+    end = max(first_test - gap, 0)
+    first_val = round(end * (1 - HELD_OUT))
+    train, val, tested = max(first_val - gap, 0), end - first_val, len(x) - first_test
+    length = block_length(tested) if block is None else block
+    if train < 1 or val < 1 or tested < 2 * length:
+        raise ValueError(
+            f"compare needs rows to learn from, rows to choose the epoch on and at least two "
+            f"blocks of {length} rows to test on, but {len(x)} rows with test={test:g} and "
+            f"gap={gap} make {train}, {val} and {tested}. Bring more rows, or change test, gap "
+            f"or block."
+        )
+    return _Parts(
+        (_rows(X, 0, train), _rows(Y, 0, train)),
+        (_rows(X, first_val, end), _rows(Y, first_val, end)),
+        x[first_test:],
+        y[first_test:],
+        (train, val, tested),
+        length,
+    )
 
 
-def _later(show: Show, done: int, i: int, note: str) -> None:
-    show(done + i, note)
+def _rows(value: Any, first: int, end: int) -> Any:
+    return value.iloc[first:end] if hasattr(value, "iloc") else value[first:end]
 
 
-@torch.no_grad()
-def _pay(task: Task, y: Tensor, trial: Trial) -> np.ndarray:
-    """f(y, a), (seeds, n)."""
-    y = y.to(task.feasible.bounds[0])
-    costs = torch.stack([task.cost(y, a) for a in trial.decisions])
-    return costs.double().cpu().numpy()
-
-
-@torch.no_grad()
-def _least(task: Task, y: Tensor) -> np.ndarray | None:
-    least = hindsight_cost(task, y.to(task.feasible.bounds[0]))
-    return None if least is None else least.double().cpu().numpy()
+def _numpy(costs: Tensor) -> np.ndarray:
+    array: np.ndarray = costs.double().cpu().numpy()
+    return array
 
 
 def _standing(
     name: str,
     trial: Trial,
-    paid: np.ndarray,
+    by_seed: np.ndarray,
     best: np.ndarray,
-    least: np.ndarray | None,
+    least: Tensor | None,
     block: int,
 ) -> Standing:
-    costs = paid.mean(0)
+    costs = by_seed.mean(0)
     return Standing(
         name=name,
         cost=float(costs.mean()),
         standard_error=standard_error(costs, block),
-        regret=None if least is None else float((costs - least).mean()),
-        seeds=len(paid),
-        sd=float(paid.mean(1).std(ddof=1)) if len(paid) > 1 else None,
+        regret=None if least is None else float((costs - _numpy(least)).mean()),
+        seeds=len(by_seed),
+        sd=float(by_seed.mean(1).std(ddof=1)) if len(by_seed) > 1 else None,
         above_best=difference(costs - best, block),
         fit_seconds=trial.fit_seconds,
         decide_seconds=trial.decide_seconds,

@@ -1,7 +1,8 @@
-"""Fit a method for every seed and let it decide, before any outcome of the test part is seen."""
+"""Fit a method for every seed and let it decide for the test rows."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -9,17 +10,9 @@ from urllib.parse import quote
 import torch
 from torch import Tensor
 
-from costscape.comparison.time_split import Parts
-from costscape.methods import (
-    DF2,
-    Constant,
-    Method,
-    NearestNeighbours,
-    RandomForest,
-    TwoStage,
-)
+from costscape.methods import DF2, Constant, Method, NearestNeighbours, RandomForest, TwoStage
 from costscape.models import Mixture, Point
-from costscape.solvers.base import check_feasible
+from costscape.solvers.solver import check_feasible
 from costscape.task import Task
 from costscape.training import Training
 
@@ -28,7 +21,7 @@ DRAWS = 1000  # the paper's 100 decide clearly worse
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One method's fits: decisions (seeds, n, d), the first fit, the mean seconds of a seed."""
+    """Decisions (seeds, n, d) of a method, its first fit, and the mean seconds of a seed."""
 
     decisions: Tensor
     fitted: Method
@@ -37,18 +30,22 @@ class Trial:
 
 
 def default_methods(task: Task, training: Training | None = None) -> dict[str, Method]:
-    """DF2 and the cheap opponents that are hard to beat; ``training`` is that of all networks.
+    """DF2 and the cheap opponents that are hard to beat.
+
+    Args:
+        task: of all methods.
+        training: of all networks; None for ``Training()``.
 
     >>> from costscape.problems import inventory
     >>> list(default_methods(inventory()))[:3]
     ['DF2', 'two-stage, one Gaussian', 'two-stage, mixture of 3']
     """
-    told: dict[str, Any] = {"training": training or Training()}
+    training = training or Training()
     return {
-        "DF2": DF2(task, **told),
-        "two-stage, one Gaussian": TwoStage(task, Mixture(1), draws=DRAWS, **told),
-        "two-stage, mixture of 3": TwoStage(task, Mixture(3), draws=DRAWS, **told),
-        "point forecast": TwoStage(task, Point(), **told),
+        "DF2": DF2(task, training=training),
+        "two-stage, one Gaussian": TwoStage(task, Mixture(1), draws=DRAWS, training=training),
+        "two-stage, mixture of 3": TwoStage(task, Mixture(3), draws=DRAWS, training=training),
+        "point forecast": TwoStage(task, Point(), training=training),
         "nearest neighbours": NearestNeighbours(task),
         "random forest": RandomForest(task),
         "constant": Constant(task),
@@ -62,11 +59,6 @@ def check_methods(methods: Mapping[str, Method]) -> None:
             f"{methods!r} of type {type(methods).__name__}. Leave methods out for the usual ones."
         )
     for name, method in methods.items():
-        if not isinstance(name, str) or not name.strip():
-            raise ValueError(
-                f"compare needs a name for every method, but got {name!r} for a "
-                f"{type(method).__name__}. Name it as the table shall show it."
-            )
         if not isinstance(method, Method) or not is_dataclass(method):
             raise TypeError(
                 f"compare needs methods that are dataclasses of cs.Method, made but not fitted, "
@@ -75,39 +67,44 @@ def check_methods(methods: Mapping[str, Method]) -> None:
             )
 
 
-def seeds_of(method: Method, seeds: int) -> int:
-    """A method that trains no network is fitted once."""
+def fits_of(method: Method, seeds: int) -> int:
+    """How often the method is fitted: once where it trains no network."""
     return 1 if method.trains() is None else seeds
 
 
-def attempt(
+def try_out(
     name: str,
     method: Method,
-    parts: Parts,
+    train: tuple[Any, Any],
+    val: tuple[Any, Any],
+    x: Tensor,
     task: Task,
-    seeds: int,
-    show: Callable[[int, str], None],
+    bars: Sequence[AbstractContextManager[None]],
 ) -> Trial:
-    """Fit and decide with the seeds method.seed, method.seed + 1, ..."""
-    fits: list[Method] = []
-    decided, seconds = [], 0.0
-    for i in range(seeds_of(method, seeds)):
-        show(i, f"{name}, seed {method.seed + i}")
-        model = _fresh(name, method, i).fit(*parts.train, val=parts.val)
+    """Fit with the seeds method.seed, method.seed + 1, ..., one for each bar; decide for x."""
+    fits, decisions, seconds = [], [], 0.0
+    for i, bar in enumerate(bars):
+        with bar:
+            model = _for_seed(name, method, i).fit(*train, val=val)
         begin = time.perf_counter()
-        a = model.decide(parts.x).reshape(len(parts.x), -1)
+        a = model.decide(x).reshape(len(x), -1)
         seconds += time.perf_counter() - begin
-        decided.append(_checked(a, task, name))
+        if a.shape[1] != task.feasible.dim:
+            raise ValueError(
+                f"'{name}' decides {a.shape[1]} numbers, but the task that pays takes "
+                f"{task.feasible.dim}. Make the method with this task."
+            )
+        decisions.append(a.to(task.feasible.bounds[0]))
+        check_feasible(decisions[-1], task.feasible, f"'{name}'")
         fits.append(model)
-    first = fits[0]
     for f in fields(method):  # type: ignore[arg-type]
-        setattr(first, f.name, getattr(method, f.name))  # the user's trainings, not silent ones
-    fitting = sum(fit.fit_seconds_ or 0.0 for fit in fits)
-    return Trial(torch.stack(decided), first, fitting / len(fits), seconds / len(fits))
+        setattr(fits[0], f.name, getattr(method, f.name))  # the user's trainings, not silent ones
+    fit_seconds = sum(fit.fit_seconds_ or 0.0 for fit in fits)
+    return Trial(torch.stack(decisions), fits[0], fit_seconds / len(fits), seconds / len(fits))
 
 
-def _fresh(name: str, method: Method, i: int) -> Method:
-    """The method unfitted, with another seed, silent trainings and separate checkpoints."""
+def _for_seed(name: str, method: Method, i: int) -> Method:
+    """The method unfitted, with its i-th seed, silent trainings and separate checkpoints."""
     seed = method.seed + i
 
     def silent(training: Training) -> Training:
@@ -115,32 +112,20 @@ def _fresh(name: str, method: Method, i: int) -> Method:
         separate = None if path is None else f"{path}.{quote(name, safe='')}.{seed}"
         return replace(training, progress=False, checkpoint=separate)
 
-    # the first seed keeps those of the methods inside a Blend, which may differ
+    # methods inside a Blend may have different first seeds, which changed() would make equal
     return _with_trainings(method.changed(seed=seed) if i else method, silent)
 
 
 def _with_trainings(method: Method, change: Callable[[Training], Training]) -> Method:
     """A copy whose trainings are changed, those of the methods inside it included."""
-    changes: dict[str, Any] = {}
-    for f in fields(method):  # type: ignore[arg-type]
-        value = getattr(method, f.name)
+
+    def new(value: Any) -> Any:
         if isinstance(value, Training):
-            changes[f.name] = change(value)
-        elif isinstance(value, Method):
-            changes[f.name] = _with_trainings(value, change)
-        elif isinstance(value, list) and any(isinstance(part, Method) for part in value):
-            changes[f.name] = [_with_trainings(part, change) for part in value]
+            return change(value)
+        if isinstance(value, list) and any(isinstance(part, Method) for part in value):
+            return [new(part) for part in value]
+        return _with_trainings(value, change) if isinstance(value, Method) else value
+
+    changes = {f.name: new(getattr(method, f.name)) for f in fields(method)}  # type: ignore[arg-type]
     copy: Method = replace(method, **changes)  # type: ignore[type-var]
     return copy
-
-
-def _checked(a: Tensor, task: Task, name: str) -> Tensor:
-    home = task.feasible.bounds[0]
-    if a.shape[1] != task.feasible.dim:
-        raise ValueError(
-            f"'{name}' decides {a.shape[1]} numbers, but the task that pays takes "
-            f"{task.feasible.dim}. Make the method with this task."
-        )
-    a = a.to(home)
-    check_feasible(a, task.feasible, f"'{name}'")
-    return a

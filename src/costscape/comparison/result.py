@@ -1,4 +1,4 @@
-"""What a comparison found: a row for each method, the pairs, and the advice."""
+"""The result of a comparison: a row for each method, pairs of methods, and the advice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Comparison:
 
     @property
     def best(self) -> str:
-        """The method of least cost on the test part, be it by chance."""
+        """The method of least cost on the test rows, even if by chance."""
         return self.standings[0].name
 
     @property
@@ -59,7 +59,7 @@ class Comparison:
         )
 
     def pair(self, name: str, other: str) -> Difference:
-        """What ``name`` costs above ``other``, row by row."""
+        """The cost of ``name`` above that of ``other``, row by row."""
         return difference(self[name].costs - self[other].costs, self.block)
 
     def __str__(self) -> str:
@@ -71,22 +71,17 @@ class Comparison:
             *(f"{name} refused: {why}" for name, why in self.refused.items()),
             *(f"{name} failed: {why}" for name, why in self.failed.items()),
         ]
-        table = text_table([self._line(standing) for standing in self.standings])
+        table = text_table([self._cells(standing) for standing in self.standings])
         return "\n".join([about, "", table, *lines, "", self.advice])
 
-    def _line(self, s: Standing) -> dict[str, str]:
-        line = {
-            "method": s.name,
-            "cost": number(s.cost),
-            "error": number(s.standard_error, 2),
-            "regret": number(s.regret),
-            "sd of seeds": number(s.sd, 2),
+    def _cells(self, s: Standing) -> dict[str, str]:
+        cells = {"method": s.name, "cost": number(s.cost), "error": number(s.standard_error, 2)}
+        if any(other.regret is not None for other in self.standings):
+            cells["regret"] = number(s.regret)
+        if any(other.sd is not None for other in self.standings):
+            cells["sd of seeds"] = number(s.sd, 2)
+        return cells | {
             "above the best": "" if s is self.standings[0] else numbers(s.above_best),
             "fit": f"{number(s.fit_seconds, 2)} s",
             "decide": f"{number(s.decide_seconds, 2)} s",
         }
-        empty = [
-            *(["regret"] if all(other.regret is None for other in self.standings) else []),
-            *(["sd of seeds"] if all(other.sd is None for other in self.standings) else []),
-        ]
-        return {name: cell for name, cell in line.items() if name not in empty}

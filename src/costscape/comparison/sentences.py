@@ -7,7 +7,7 @@ from costscape.block_bootstrap import Difference
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """To so many significant digits; whole where it has more before the point.
+    """To this number of significant digits, or whole where more are before the point.
 
     >>> number(1234567.8), number(0.012345), number(None)
     ('1,234,568', '0.01235', '')
@@ -18,7 +18,7 @@ def number(value: float | None, digits: int = 4) -> str:
 def numbers(d: Difference, unit: str = "", scale: float = 1.0) -> str:
     """The mean and its interval, to two digits of the interval's width.
 
-    An end that would read as 0, and hide its sign, gets more.
+    An end that would read as 0, and hide its sign, gets more digits.
 
     >>> numbers(Difference(0.31234, -0.1, 0.8), " %")
     '0.31 % [-0.10 %, 0.80 %]'
@@ -47,7 +47,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def text_table(rows: Sequence[Mapping[str, str]]) -> str:
-    """Columns as wide as they need to be: the first to the left, the others to the right."""
+    """Columns as wide as needed: the first aligned left, the others right."""
     names = list(rows[0])
     lines = [names, *([row[name] for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

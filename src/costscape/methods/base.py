@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 from costscape.arrays import Form, columns_of, read
 from costscape.data import Dataset, Fold
 from costscape.methods import saving
-from costscape.solvers.base import check_solver
+from costscape.solvers.solver import check_solver
 from costscape.task import Task
 from costscape.training import Training
 

@@ -23,7 +23,7 @@ from costscape.methods.scoring import sampled_costs
 from costscape.models import Builder, Standardise, by_shape
 from costscape.models.feasible_output import landing
 from costscape.sets import ConstraintSet, Finite
-from costscape.solvers.base import check_feasible
+from costscape.solvers.solver import check_feasible
 from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
 from costscape.training.settings import check_ema

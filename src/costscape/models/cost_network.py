@@ -1,4 +1,4 @@
-"""g(x, a) as a network on the code q(x) and a, with no model of what may happen.
+"""g(x, a) as a network on the code q(x) and a, without a model of the outcomes.
 
     u   = (2 a - lower - upper) / (upper - lower)             a in about [-1, 1]
     h_1 = s( U_1 u + b_1(q) )
@@ -14,7 +14,6 @@ Where f is a sum over coordinates so may g be: d networks, of which number i see
 which share U and W. Below, G is their number (d, or 1) and e what each sees of a (1, or d).
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import log
 
@@ -28,8 +27,10 @@ from costscape.sets import ConstraintSet
 SHARP = 5.0  # activations bend within about 2 / SHARP of 0, a fifth of C
 
 
-class Head(nn.Module, ABC):
+class Head(nn.Module):
     """Two hidden layers of ``hidden`` units, for G networks at once."""
+
+    convex = False
 
     def __init__(self, code: int, groups: int, seen: int, hidden: int) -> None:
         super().__init__()
@@ -42,9 +43,11 @@ class Head(nn.Module, ABC):
         nn.init.normal_(self.first.weight)
         with torch.no_grad():  # the bends start spread over C
             self.from_code.bias.view(groups, -1)[:, : 2 * hidden].uniform_(-1, 1)
+        if self.convex:
+            nn.init.normal_(self.inner.weight, 0.0, 1 / hidden)
 
     def context(self, code: Float[Tensor, "B k"]) -> Float[Tensor, "B 1 G m"]:
-        """All that depends on x alone, made once for many actions."""
+        """Everything that depends on x only, computed once for many actions."""
         c: Tensor = self.from_code(code).unflatten(-1, (1, self.groups, -1))
         return c
 
@@ -52,55 +55,30 @@ class Head(nn.Module, ABC):
         self, context: Float[Tensor, "B 1 G m"], u: Float[Tensor, "#B J G e"]
     ) -> Float[Tensor, "B J G"]:
         b1, b2, w1, w2, v, c = context.split(self.sizes, -1)
-        h1 = self._bend(self.first(u) + b1)
-        h2 = self._bend(linear(h1, self._inner()) + self.skip(u) + b2)
-        out = self._weights(w1) * h1 + self._weights(w2) * h2
+        W = self.inner.weight
+        if self.convex:
+            # a sharp softplus: W starts at about 0.7 / hidden and then moves as a plain weight
+            W, w1, w2 = softplus(W, beta=len(W)), softplus(w1), softplus(w2)
+        h1 = self._activation(self.first(u) + b1)
+        h2 = self._activation(linear(h1, W) + self.skip(u) + b2)
+        out = w1 * h1 + w2 * h2
         g: Tensor = out.sum(-1) / self.sizes[0] ** 0.5 + (v * u).sum(-1) + c[..., 0]
         return g
 
-    @abstractmethod
-    def _bend(self, h: Tensor) -> Tensor:
-        """s, the activation."""
-
-    @abstractmethod
-    def _inner(self) -> Tensor:
-        """W, of whichever sign is allowed."""
-
-    @abstractmethod
-    def _weights(self, w: Tensor) -> Tensor:
-        """w_1 and w_2, of whichever sign is allowed."""
+    def _activation(self, h: Tensor) -> Tensor:
+        if self.convex:  # 0 at 0: positive weights would add up what all units have in common
+            return softplus(h, beta=SHARP) - log(2) / SHARP
+        return silu(SHARP * h) / SHARP
 
 
 class Free(Head):
     """Any surface."""
 
-    def _bend(self, h: Tensor) -> Tensor:
-        return silu(SHARP * h) / SHARP
-
-    def _inner(self) -> Tensor:
-        return self.inner.weight
-
-    def _weights(self, w: Tensor) -> Tensor:
-        return w
-
 
 class InputConvex(Head):
     """Surfaces that are convex in a, for every x."""
 
-    def __init__(self, code: int, groups: int, seen: int, hidden: int) -> None:
-        super().__init__(code, groups, seen, hidden)
-        nn.init.normal_(self.inner.weight, 0.0, 1 / hidden)
-
-    def _bend(self, h: Tensor) -> Tensor:
-        # 0 at 0: positive weights would add up what all units have in common
-        return softplus(h, beta=SHARP) - log(2) / SHARP
-
-    def _inner(self) -> Tensor:
-        # sharp, so that it starts at about 0.7 / hidden and then moves as a plain weight does
-        return softplus(self.inner.weight, beta=len(self.inner.weight))
-
-    def _weights(self, w: Tensor) -> Tensor:
-        return softplus(w)
+    convex = True
 
 
 class Surface(nn.Module):
@@ -153,7 +131,7 @@ class SurfaceAt:
 
     @property
     def convex(self) -> bool:
-        return isinstance(self.surface.head, InputConvex)
+        return self.surface.head.convex
 
     @property
     def shared(self) -> bool:

@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from costscape.models.scaling import Units
+from costscape.models.scaling import Units, zero_
 from costscape.scenarios import Scenarios
 from costscape.task import Refusal
 
-LEAST = 0.01  # the least deviation, in standard deviations of the labels: a repeated label, such
-# as no wind at all, would else draw a component onto itself with a likelihood without bound
-
+# the least deviation, in standard deviations of the labels: the likelihood of a component at a
+# repeated label, such as no wind at all, would have no bound
+LEAST = 0.01
 MOST = 10**9  # weights of the last layer, 16 GB with their gradients and averages
 
 
@@ -82,17 +82,13 @@ class PointForecast(nn.Module):
 class MixtureForecast(nn.Module):
     """x -> M draws of weight 1 / M.
 
-    The uniforms and normals behind the draws are kept with the model and are the same for every
-    x, so that a decision is repeatable and free of its batch mates. Means start at random labels,
-    so that many components begin apart.
+    The uniforms and normals of the draws are buffers, the same for every x, so that a decision is
+    repeatable and does not depend on other rows. Means start at random labels, so that components
+    start apart.
     """
 
     def __init__(
-        self,
-        encoder: nn.Module,
-        units: Units,
-        labels: Float[Tensor, "k ..."],
-        draws: int,
+        self, encoder: nn.Module, units: Units, labels: Float[Tensor, "k ..."], draws: int
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -108,8 +104,7 @@ class MixtureForecast(nn.Module):
         self.logits = nn.Linear(width, k)
         self.location = nn.Linear(width, k * size)
         self.log_scale = nn.Linear(width, k * size)
-        nn.init.zeros_(self.log_scale.weight)
-        nn.init.zeros_(self.log_scale.bias)
+        zero_(self.log_scale)
         if k > 1:
             with torch.no_grad():
                 self.location.bias.copy_(labels.flatten())
@@ -119,8 +114,7 @@ class MixtureForecast(nn.Module):
         self.register_buffer("normals", torch.randn(draws, *self.y_shape).to(labels))
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
-        logits, m, s = self._parts(x)
-        m, s = self.units.undo(x, m), self.units.spread(x, s)
+        logits, m, s = self._parts_in_user_units(x)
         edges = logits.softmax(-1).cumsum(-1)
         u = self.uniforms.expand(len(x), -1).contiguous()
         c = torch.searchsorted(edges, u).clamp(max=logits.shape[1] - 1)
@@ -130,21 +124,20 @@ class MixtureForecast(nn.Module):
 
     def laws(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         """The components: weights (B, k), values (B, k, 2 d), means beside deviations."""
-        logits, m, s = self._parts(x)
-        both = torch.cat([self.units.undo(x, m), self.units.spread(x, s)], -1)
-        return Scenarios(logits.softmax(-1), both, own=True)
+        logits, m, s = self._parts_in_user_units(x)
+        return Scenarios(logits.softmax(-1), torch.cat([m, s], -1), own=True)
 
     def mean(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         """The mixture's mean, in the user's units."""
-        logits, m, _ = self._parts(x)
-        return torch.einsum("bk,bk...->b...", logits.softmax(-1), self.units.undo(x, m))
+        logits, m, _ = self._parts_in_user_units(x)
+        return torch.einsum("bk,bk...->b...", logits.softmax(-1), m)
 
     def loss(self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
         """Minus the log likelihood of each pair, y in standard deviations of the labels."""
         logits, m, s = self._parts(x)
         z = (self.units.standard(x, y).unsqueeze(1) - m) / s
         each = -0.5 * z.square() - s.log() - 0.5 * log(2 * pi)
-        each = (each * self.units.moves).flatten(2).sum(-1)  # of the rest any law is sure
+        each = (each * self.units.moves).flatten(2).sum(-1)  # a constant label has no likelihood
         return -(logits.log_softmax(-1) + each).logsumexp(-1)
 
     def samples(
@@ -155,8 +148,7 @@ class MixtureForecast(nn.Module):
         The component is the argmax of logits plus Gumbel noise; its gradient is that of the
         softmax of the same numbers (Jang, Gu and Poole, 2017). Memory B x M x k.
         """
-        logits, m, s = self._parts(x)
-        m, s = self.units.undo(x, m), self.units.spread(x, s)
+        logits, m, s = self._parts_in_user_units(x)
         like: dict[str, Any] = {"generator": rng, "device": m.device, "dtype": m.dtype}
         n = torch.randn(len(x), draws, *self.y_shape, **like)
         k = logits.shape[1]
@@ -168,6 +160,10 @@ class MixtureForecast(nn.Module):
         choice = hard + soft - soft.detach()
         pick = "bmk,bk...->bm..."
         return torch.einsum(pick, choice, m) + torch.einsum(pick, choice, s) * n
+
+    def _parts_in_user_units(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits, m, s = self._parts(x)
+        return logits, self.units.undo(x, m), self.units.spread(x, s)
 
     def _parts(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (B, k), means and deviations (B, k, ...), in the network's units."""

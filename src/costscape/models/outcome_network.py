@@ -23,7 +23,7 @@ from costscape.models.outcomes import (
     Plain,
     WindowLevels,
 )
-from costscape.models.scaling import Units
+from costscape.models.scaling import Units, zero_
 from costscape.scenarios import Scenarios
 
 WIDEST = 1000  # numbers of x for a linear map from all of them
@@ -69,7 +69,7 @@ class OutcomeNetwork(nn.Module):
         width, size = int(encoder.out_features), prod(self.y_shape)  # type: ignore[arg-type]
         residual = units.standard(x[start], y[start])
         if not isinstance(form, Absolute):
-            self.log_scale = _zero(nn.Linear(width, size))
+            self.log_scale = zero_(nn.Linear(width, size))
             if has_line(x, y):
                 z, t = units.inputs(x).flatten(1), units.standard(x, y).flatten(1)
                 self.line = ridge(z, t)
@@ -83,9 +83,10 @@ class OutcomeNetwork(nn.Module):
                     f"Anchored(), whose location is the encoder's."
                 )
         if isinstance(form, Anchored):
-            self.shift = _zero(nn.Linear(width, size))
-        keys = torch.zeros(self.points) if isinstance(form, LocationScale) else None
-        self.keys = nn.Parameter(torch.randn(self.points, width) if keys is None else keys)
+            self.shift = zero_(nn.Linear(width, size))
+        constant = isinstance(form, LocationScale)
+        keys = torch.zeros(self.points) if constant else torch.randn(self.points, width)
+        self.keys = nn.Parameter(keys)
         self.v: Tensor
         if learn_values:
             self.v = nn.Parameter(residual.clone())
@@ -170,9 +171,3 @@ def ridge(z: Float[Tensor, "n k"], t: Float[Tensor, "n m"]) -> nn.Linear:
         line.weight.copy_(slope.T)
         line.bias.copy_(mean_t - mean_z @ slope)
     return line
-
-
-def _zero(layer: nn.Linear) -> nn.Linear:
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)
-    return layer

@@ -16,6 +16,10 @@ class Standardise(nn.Module):
     shape in time stays. A feature that never changes is only centred.
     """
 
+    mean: Tensor
+    scale: Tensor
+    still: Tensor
+
     def __init__(self, x: Float[Tensor, "n ..."]) -> None:
         super().__init__()
         axes = (0, 1) if x.ndim == 3 else (0,)
@@ -24,9 +28,6 @@ class Standardise(nn.Module):
         still = sd <= STILL * x.abs().amax(axes)
         self.register_buffer("scale", sd.masked_fill(still, 1.0))
         self.register_buffer("still", still, persistent=False)
-        self.mean: Tensor
-        self.scale: Tensor
-        self.still: Tensor
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         return (x - self.mean) / self.scale
@@ -87,18 +88,14 @@ class Units(nn.Module):
 
     def inputs(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         """x as the network sees it."""
-        if self.level is not None:
-            x = x / _column(self.level(x), x)
-        z: Tensor = self.x_scaler(x)
+        z: Tensor = self.x_scaler(x if self.level is None else x / _column(self.level(x), x))
         return z
 
     def standard(
         self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]
     ) -> Float[Tensor, "B ..."]:
         """y as the network sees it."""
-        if self.level is not None:
-            y = y / _column(self.level(x), y)
-        z: Tensor = self.y_scaler(y)
+        z: Tensor = self.y_scaler(y if self.level is None else y / _column(self.level(x), y))
         return z
 
     def undo(self, x: Float[Tensor, "B ..."], z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -110,6 +107,13 @@ class Units(nn.Module):
         """Standard deviations z (B or 1, S, ...) of the network in the user's units."""
         s = self.y_scaler.spread * z
         return s if self.level is None else s * _column(self.level(x), s)
+
+
+def zero_(layer: nn.Linear) -> nn.Linear:
+    """Set the layer's weights and biases to 0, and return it."""
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
 
 
 def _column(level: Tensor, like: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from costscape.data import Splits
 from costscape.evaluation import Truth
 from costscape.models import Builder, Level, mean_level
 from costscape.solvers import Auto, Solver
-from costscape.solvers.base import check_solver
+from costscape.solvers.solver import check_solver
 from costscape.task import Task
 from costscape.training import Training
 

@@ -1,21 +1,11 @@
 """What may be chosen: the feasible set C."""
 
-from costscape.sets.base import ConstraintSet
-from costscape.sets.box import Box
-from costscape.sets.budget import Budget
-from costscape.sets.finite import Finite
-from costscape.sets.polytope import Polytope
-from costscape.sets.samplers import BallWalk, HitAndRun, OuterBox
-from costscape.sets.simplex import Simplex
-
-__all__ = [
-    "BallWalk",
-    "Box",
-    "Budget",
-    "ConstraintSet",
-    "Finite",
-    "HitAndRun",
-    "OuterBox",
-    "Polytope",
-    "Simplex",
-]
+from costscape.sets.box import Box as Box
+from costscape.sets.budget import Budget as Budget
+from costscape.sets.constraint_set import ConstraintSet as ConstraintSet
+from costscape.sets.finite import Finite as Finite
+from costscape.sets.polytope import Polytope as Polytope
+from costscape.sets.samplers import BallWalk as BallWalk
+from costscape.sets.samplers import HitAndRun as HitAndRun
+from costscape.sets.samplers import OuterBox as OuterBox
+from costscape.sets.simplex import Simplex as Simplex

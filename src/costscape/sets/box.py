@@ -1,15 +1,12 @@
 """lower <= a <= upper."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.tangent import Polyhedral, Rows
+from costscape.sets.constraint_set import Polyhedral, Rows
 from costscape.sets.validation import (
     Numbers,
-    as_numpy,
     as_tensors,
     as_vector,
     brief,
@@ -21,7 +18,10 @@ from costscape.sets.validation import (
 class Box(Polyhedral):
     """C = {a : lower <= a <= upper}; samples are uniform.
 
-    Bounds are numbers or vectors; ``dim`` is needed only where both are numbers.
+    Args:
+        lower: a number or a vector (d,).
+        upper: a number or a vector (d,).
+        dim: d, needed only where both bounds are numbers.
 
     >>> box = Box(0.0, [1.0, 2.0])
     >>> box.project(torch.tensor([0.5, 3.0]))
@@ -63,9 +63,6 @@ class Box(Polyhedral):
     def violation(self, a: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         return torch.maximum(self.lower - a, a - self.upper).amax(-1).clamp(min=0)
 
-    def describe(self, a: Any) -> list[Any]:
-        return [a >= as_numpy(self.lower), a <= as_numpy(self.upper)]
-
     def rows(self) -> Rows:
         eye = torch.diag_embed(torch.ones_like(self.lower))
         G, h = torch.cat([eye, -eye]), torch.cat([self.upper, -self.lower])
@@ -76,24 +73,14 @@ class Box(Polyhedral):
 
 
 def _dim(lower: Tensor, upper: Tensor, dim: int | None) -> int:
-    if dim is not None:
-        check_dim("Box", dim)
-        return dim
-    sizes = [len(v) for v in (lower, upper) if v.ndim == 1]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            f"Box needs as many lower bounds as upper bounds, but got {sizes[0]} and {sizes[1]}. "
-            f"Give one pair for each coordinate."
-        )
-    if sizes:
-        check_dim("Box", sizes[0])
-        return sizes[0]
-    if lower.ndim == upper.ndim == 0:
-        raise ValueError(
-            f"Box needs dim where both bounds are numbers, but got lower {lower:g} and upper "
-            f"{upper:g} alone. Write Box({lower:g}, {upper:g}, dim=7), or give vectors."
-        )
-    raise ValueError(
-        f"Box needs numbers or vectors as bounds, but got lower of shape {tuple(lower.shape)} "
-        f"and upper of shape {tuple(upper.shape)}. Flatten them."
-    )
+    if dim is None:
+        sizes = {len(bound) for bound in (lower, upper) if bound.ndim == 1}
+        if len(sizes) != 1 or max(lower.ndim, upper.ndim) > 1:
+            raise ValueError(
+                f"Box needs vectors of one length, or numbers and dim, but got lower of shape "
+                f"{tuple(lower.shape)} and upper of shape {tuple(upper.shape)}. Write "
+                f"Box(0.0, 3.0, dim=7), say, or give vectors."
+            )
+        (dim,) = sizes
+    check_dim("Box", dim)
+    return dim

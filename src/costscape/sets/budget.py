@@ -1,7 +1,6 @@
 """a >= 0, sum(a) <= total, and where wanted a <= upper."""
 
 from math import ceil
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.simplex_projection import onto_total
-from costscape.sets.tangent import Polyhedral, Rows
+from costscape.sets.constraint_set import Polyhedral, Rows
+from costscape.sets.simplex import onto_total
 from costscape.sets.validation import (
     Numbers,
     as_numpy,
@@ -22,18 +21,22 @@ from costscape.sets.validation import (
 )
 
 BLOCK = 2**22  # numbers proposed at once
-SPARE = 64  # points proposed beyond those wanted: to find too few has odds of 1e-9 or so
+SPARE = 64  # extra proposals: too few are accepted with a probability of about 1e-9
 
 
 class Budget(Polyhedral):
     """C = {a : 0 <= a <= upper, sum(a) <= total}; samples are uniform.
 
-    ``upper`` caps each coordinate (a number or a vector; inf or a number above total: no cap).
+    Args:
+        total: a positive number.
+        dim: d.
+        upper: cap of each coordinate, a number or a vector (d,); None or inf for no cap.
+
     Without caps a uniform point is the first d coordinates of a flat Dirichlet in d + 1. With
     caps it is drawn by rejection: each a_i from the density exp(-t a_i / total) on [0, upper_i],
-    the whole kept with probability exp(t (sum(a) / total - 1)) where sum(a) <= total. Every
-    t >= 0 gives the uniform law exactly; the t for which the mean sum is the total (0 where the
-    cap box has less) keeps most, about 1 in 2.5 sqrt(d) at worst.
+    accepted with probability exp(t (sum(a) / total - 1)) where sum(a) <= total. Every t >= 0
+    gives the uniform law exactly; the t for which the mean sum is the total (0 where the cap box
+    has less) accepts most, about 1 in 2.5 sqrt(d) at worst.
 
     >>> Budget(total=3.0, dim=3, upper=2.0).project(torch.tensor([4.0, 2.0, 0.0]))
     tensor([2., 1., 0.])
@@ -61,7 +64,7 @@ class Budget(Polyhedral):
         self.register_buffer("upper", cap.minimum(whole))
         tilt = _tilt(self.upper, whole)
         self.register_buffer("tilt", whole.new_tensor(tilt))
-        # as plain numbers: to ask a tensor would make a GPU's CPU wait at every draw
+        # plain bools: reading a tensor would make the CPU wait for the GPU at every draw
         self.capped, self.tilted = bool((self.upper < whole).any()), tilt > 0
 
     @property
@@ -71,8 +74,8 @@ class Budget(Polyhedral):
     def sample(self, n: int, generator: Generator | None = None) -> Float[Tensor, "n d"]:
         if self.capped:
             most = max(1, int(BLOCK / self.dim / self._tries() - SPARE))
-            parts = [min(most, n - i) for i in range(0, n, most)]
-            return torch.cat([self._capped(part, generator) for part in parts] or [self._none()])
+            parts = [min(most, n - i) for i in range(0, max(n, 1), most)]
+            return torch.cat([self._sample_capped(part, generator) for part in parts])
         e = self.total.new_empty(n, self.dim + 1).exponential_(generator=generator)
         return self.total * e[:, :-1] / e.sum(-1, keepdim=True)
 
@@ -87,21 +90,14 @@ class Budget(Polyhedral):
 
     def violation(self, a: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch"]:
         worst = torch.maximum(-a, a - self.upper).amax(-1)
-        return torch.maximum(worst, (a.double().sum(-1) - self.total.double()).to(a.dtype)).clamp(
-            min=0
-        )
-
-    def describe(self, a: Any) -> list[Any]:
-        total = np.ones(self.dim) @ a <= float(self.total)
-        return [a >= 0, a <= as_numpy(self.upper), total]
+        over = (a.double().sum(-1) - self.total.double()).to(a.dtype)
+        return torch.maximum(worst, over).clamp(min=0)
 
     def rows(self) -> Rows:
         one = torch.ones_like(self.upper)
         eye = torch.diag_embed(one)
-        G, h = (
-            torch.cat([eye, -eye, one[None]]),
-            torch.cat([self.upper, 0 * one, self.total[None]]),
-        )
+        G = torch.cat([eye, -eye, one[None]])
+        h = torch.cat([self.upper, 0 * one, self.total[None]])
         return Rows(A=G[:0], b=h[:0], G=G, h=h)
 
     def extra_repr(self) -> str:
@@ -109,25 +105,22 @@ class Budget(Polyhedral):
         return f"total={float(self.total):g}{cap}, dim={self.dim}"
 
     def _tries(self) -> float:
-        """How many proposals one kept point takes, at worst and with a fifth to spare."""
+        """Proposals for one accepted point, at worst, and a fifth more."""
         return 1.2 * (2.5 * self.dim**0.5 if self.tilted else 2.0)
 
-    def _capped(self, n: int, generator: Generator | None) -> Tensor:
-        """So many proposals that enough are kept; should that ever fail, some count twice."""
+    def _sample_capped(self, n: int, generator: Generator | None) -> Tensor:
+        """Draw enough proposals; should too few ever be accepted, some are used twice."""
         cap = self.upper / self.total
         rows = ceil((n + SPARE) * self._tries())
         u = cap.new_empty(rows, self.dim).uniform_(generator=generator)
         # the inverse of the distribution function; u * cap in the limit of no tilt
         a = -(u * (-self.tilt * cap).expm1()).log1p() / self.tilt if self.tilted else u * cap
-        room = 1 - a.sum(-1)
-        luck = cap.new_empty(rows).uniform_(generator=generator)
-        kept = (room >= 0) & (luck < (-self.tilt * room).exp())
-        first = kept.int().argsort(descending=True, stable=True)
-        turn = torch.arange(n, device=cap.device) % kept.sum().clamp(min=1)
-        return (self.total * a[first[turn]]).minimum(self.upper)
-
-    def _none(self) -> Tensor:
-        return self.upper.new_empty(0, self.dim)
+        unspent = 1 - a.sum(-1)
+        uniform = cap.new_empty(rows).uniform_(generator=generator)
+        accepted = (unspent >= 0) & (uniform < (-self.tilt * unspent).exp())
+        order = accepted.int().argsort(descending=True, stable=True)
+        index = torch.arange(n, device=cap.device) % accepted.sum().clamp(min=1)
+        return (self.total * a[order[index]]).minimum(self.upper)
 
 
 def _tilt(upper: Tensor, total: Tensor) -> float:

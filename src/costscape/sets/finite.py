@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.base import ConstraintSet
+from costscape.sets.constraint_set import ConstraintSet
 from costscape.sets.validation import Numbers, as_tensors, check_finite
 
 BLOCK = 2**22  # distances computed at once
@@ -15,7 +15,8 @@ BLOCK = 2**22  # distances computed at once
 class Finite(ConstraintSet):
     """C = {a_1, ..., a_K}, the rows of ``actions``; samples are uniform over the rows.
 
-    A row that stands twice is drawn twice as often.
+    Args:
+        actions: (K, d). A row that occurs twice is drawn twice as often.
 
     >>> Finite([[0.0, 0.0], [1.0, 1.0]]).project(torch.tensor([0.9, 0.2]))
     tensor([1., 1.])

@@ -1,25 +1,26 @@
 """A a = b, G a <= h."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.polytope_rows import read_rows
+from costscape.sets.constraint_set import Polyhedral, Rows
 from costscape.sets.projection import nearest
 from costscape.sets.samplers import Chart, HitAndRun, Sampler
-from costscape.sets.tangent import Polyhedral, Rows
-from costscape.sets.validation import Numbers, as_numpy
+from costscape.sets.validation import Numbers, as_numpy, read_rows
 
 
 class Polytope(Polyhedral):
-    """C = {a : A a = b, G a <= h}, bounded; ``sampler`` gives the law of samples.
+    """C = {a : A a = b, G a <= h}, bounded; it may be flat or a single point.
 
-    The default, HitAndRun(), is near uniform. Made with 2d + 2 linear programs, which find the
-    bounds, refuse an empty or unbounded set, and find inequalities that are equalities all over
-    C. Those join A; rows that follow from others are dropped. Flat sets and single points are
-    welcome.
+    Args:
+        A, b: equalities, (e, d) and (e,) or a number; None for none.
+        G, h: inequalities, (m, d) and (m,) or a number; None for none.
+        sampler: gives the law of samples; None for HitAndRun(), which is near uniform.
+
+    The constructor solves 2d + 2 linear programs, which find the bounds, refuse an empty or
+    unbounded set, and find inequalities that hold as equalities all over C. Those join A; rows
+    that follow from others are dropped.
 
     >>> square = Polytope(G=[[1, 0], [0, 1], [-1, 0], [0, -1]], h=[1, 1, 0, 0])
     >>> square.project(torch.tensor([2.0, 0.5]))
@@ -57,17 +58,17 @@ class Polytope(Polyhedral):
         tol = max(1e-10, 10 * torch.finfo(A_.dtype).eps)
         from costscape.sets.polytope_geometry import hull  # scipy is slow to import
 
-        found = hull(as_numpy(A_), as_numpy(b_), as_numpy(G_), as_numpy(h_), tol)
-        equal, flat, live = (torch.from_numpy(v) for v in (found.equal, found.flat, found.live))
+        shape = hull(as_numpy(A_), as_numpy(b_), as_numpy(G_), as_numpy(h_), tol)
+        equal, flat, live = (torch.from_numpy(v) for v in (shape.equal, shape.flat, shape.live))
         self.dim = A_.shape[1]
         self.register_buffer("A", torch.cat([A_[equal], G_[flat]]))
         self.register_buffer("b", torch.cat([b_[equal], h_[flat]]))
         self.register_buffer("G", G_[live])
         self.register_buffer("h", h_[live])
         for name in ("lower", "upper"):
-            self.register_buffer(name, torch.from_numpy(getattr(found, name)).to(A_))
+            self.register_buffer(name, torch.from_numpy(getattr(shape, name)).to(A_))
         for name in ("centre", "frame", "free", "corner"):
-            self.register_buffer(name, torch.from_numpy(getattr(found, name)).to(A_.device))
+            self.register_buffer(name, torch.from_numpy(getattr(shape, name)).to(A_.device))
 
     @property
     def bounds(self) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
@@ -100,7 +101,7 @@ class Polytope(Polyhedral):
             z = z + _along(q[outside] - q[outside].detach(), H, W)
         z = q.index_put((outside,), z)
         p: Tensor = c.centre + size * z @ basis.T
-        if basis.shape[1] == self.dim:  # spare the points of C the rounding
+        if basis.shape[1] == self.dim:  # points of C stay as they are
             p = torch.where(outside[:, None], p, exact)
         return p.to(a.dtype).reshape(a.shape)
 
@@ -111,12 +112,8 @@ class Polytope(Polyhedral):
         over = (a.double() @ G.T - h) / G.abs().amax(1)
         return torch.cat([unequal, over], -1).amax(-1).clamp(min=0).to(a.dtype)
 
-    def describe(self, a: Any) -> list[Any]:
-        A, b, G, h = (as_numpy(v) for v in (self.A, self.b, self.G, self.h))
-        return [A @ a == b] * (len(A) > 0) + [G @ a <= h] * (len(G) > 0)
-
     def rows(self) -> Rows:
-        """Those in use: without the rows that follow from others, flat inequalities in A."""
+        """Those in use: without rows that follow from others, flat inequalities in A."""
         return Rows(self.A, self.b, self.G, self.h)
 
     def extra_repr(self) -> str:

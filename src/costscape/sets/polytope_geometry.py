@@ -1,7 +1,7 @@
-"""What a polytope looks like, found by linear programs when it is made.
+"""The geometry of {a : A a = b, G a <= h} by linear programs, in double precision.
 
-Whether {a : A a = b, G a <= h} is empty or unbounded; its least box; the inequalities that hold
-as equalities all over it; a centre and a frame in which it is round. All in double precision.
+Whether it is empty or unbounded; its least box; the inequalities that hold as equalities all over
+it; a centre and a frame in which it is round.
 """
 
 from dataclasses import dataclass
@@ -74,11 +74,10 @@ def _miss(rows: Array, right: Array, equal: int, size: float, tol: float) -> Arr
     both = multiplier[:equal] + multiplier[equal : 2 * equal]
     clash = [f"A[{i}]" for i in np.flatnonzero(both > 1e-6)]
     clash += [f"G[{i}]" for i in np.flatnonzero(multiplier[2 * equal :] > 1e-6)]
-    shown = ", ".join(clash[:8]) + (f" and {len(clash) - 8} more" if len(clash) > 8 else "")
     raise ValueError(
-        f"Polytope has no point that satisfies A a = b and G a <= h together: rows {shown} clash, "
-        f"and every point is at least {near.fun * size:.4g} away from one of them. Loosen or drop "
-        f"one of these rows."
+        f"Polytope has no point that satisfies A a = b and G a <= h together: rows "
+        f"{', '.join(clash)} clash, and every point is at least {near.fun * size:.4g} away from "
+        f"one of them. Loosen or drop one of these rows."
     )
 
 
@@ -106,7 +105,7 @@ def _bounds(rows: Array, right: Array) -> tuple[Array, Array]:
     if loose:
         i, way = loose[0]
         others = sorted({j for j, _ in loose} - {i})
-        more = f" (so can coordinates {', '.join(map(str, others[:8]))})" if others else ""
+        more = f" (so can coordinates {', '.join(map(str, others))})" if others else ""
         raise ValueError(
             f"Polytope needs a bounded set, but coordinate {i} can {way} without end{more}. Add "
             f"a row to G and h for each such bound, at a number no sensible action passes."
@@ -178,10 +177,10 @@ def _pivots(columns: Array, k: int) -> Indices:
 
 def _program(c: Array, rows: Array, right: Array, bounds: Any = (None, None)) -> Any:
     """min c @ x subject to rows @ x <= right."""
-    program = {"A_ub": rows, "b_ub": right, "bounds": bounds, "method": "highs"}
-    best = linprog(c, **program, options=_EXACT)
-    if best.status == 4:  # presolve could not tell unbounded from empty, or the program is hard
-        best = linprog(c, **program, options={"presolve": False})
+    for options in (_EXACT, {"presolve": False}):
+        best = linprog(c, A_ub=rows, b_ub=right, bounds=bounds, method="highs", options=options)
+        if best.status != 4:  # else presolve could not tell unbounded from empty, or it is hard
+            break
     if best.status not in (0, 3):
         raise RuntimeError(
             f"Polytope could not be analysed: HiGHS ended a linear program with status "

@@ -1,12 +1,11 @@
 """The point of {z : H z <= s} nearest to a given one, for many points at once, exactly.
 
-The dual active-set method of Goldfarb and Idnani (1983) for min |z - q|^2. Start at z = q and hold
-no row. Take the most broken row and move along the rows held until it holds too, letting go on
-the way of any row whose multiplier falls to zero. The distance |z - q| grows with every row
-gained, so no set of rows comes twice and the end is reached after finitely many moves; there the
-optimality conditions hold. No step size, no number of iterations to choose.
+The dual active-set method of Goldfarb and Idnani (1983) for min |z - q|^2. Start at z = q with no
+active row. Take the most violated row and move along the active rows until it holds, dropping any
+row whose multiplier falls to zero. The distance |z - q| grows with every row gained, so no set of
+rows occurs twice, and finitely many moves reach the optimality conditions.
 
-Each point carries, beside its rows W (k slots, not all in use) and their multipliers,
+The state of a point is its active rows W (k slots, not all in use), their multipliers, and
 
     P     (k, k), the projection onto the directions along all rows of W
     inv   (slots, k), the inverse of the rows of W:  H_W inv' = 1,  inv P = 0
@@ -38,15 +37,15 @@ def nearest(
     rows = max(1, BLOCK // (H.shape[1] * (2 * H.shape[1] + 1)))
     parts = [_near(part, H, s) for part in torch.split(q, rows)]
     z, W = (torch.cat(v) for v in zip(*parts, strict=True))
-    # should rounding leave a point outside, the way to 0 leads inside
+    # a point that rounding leaves outside moves towards 0
     outside = (z @ H.T - s).amax(-1, keepdim=True) > OUTSIDE
     return torch.where(outside, z / (z @ (H / s[:, None]).T).amax(-1, keepdim=True), z), W
 
 
 def _near(q: Tensor, H: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
-    """From afar small remainders drown in rounding: solve, come closer, solve again.
+    """Solve for distant points twice, the second time from nearby, where rounding is smaller.
 
-    All points between z and q have the projection z, so coming closer does not change it.
+    All points between z and q have the projection z.
     """
     z, W = _dual(q * (1e12 / q.norm(dim=-1, keepdim=True)).clamp(max=1), H, s)
     away = (q - z).norm(dim=-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Three ways to draw points of a polytope C = {a : A a = b, G a <= h}.
+"""Three samplers of a polytope C = {a : A a = b, G a <= h}.
 
 All work in coordinates that leave the equalities out,
 
@@ -52,9 +52,12 @@ class HitAndRun(Sampler):
     A move goes to a uniform point of the chord of C along a line (Smith 1984); every choice of
     lines that does not look at the present point has the uniform law as its limit. A step is
     k + 1 moves: one along each edge of a corner of C, in random order, then one in a random
-    direction. Edges make the chain fast where random directions alone need some k^2 moves: after
-    10 steps the variances on a simplex, a box and a capped budget in 47 dimensions, and on the
-    5 x 5 assignment polytope, were within 3 % of their limit. Cost: O(steps n m k).
+    direction. Random directions alone need about k^2 moves: with edges, after 10 steps the
+    variances on a simplex, a box and a capped budget in 47 dimensions, and on the 5 x 5
+    assignment polytope, were within 3 % of their limit. Cost: O(steps n m k).
+
+    Args:
+        steps: int, default 20. Steps of a chain.
     """
 
     steps: int = 20
@@ -66,7 +69,7 @@ class HitAndRun(Sampler):
         k = c.frame.shape[1]
         edges = torch.linalg.inv(c.H[c.corner]).T
         rates = edges @ c.H.T
-        # what rounding left of a zero must not count as a wall ahead
+        # a rate that is 0 up to rounding must not count as a wall
         rates = rates.where(rates.abs() > 1e-12 * rates.abs().amax(1, keepdim=True), 0.0)
         u, room = c.H.new_zeros(n, k), c.H.new_ones(n, len(c.H))  # room = 1 - H u
         for _ in range(self.steps):
@@ -76,7 +79,7 @@ class HitAndRun(Sampler):
             move = torch.randn(n, k, generator=generator, dtype=u.dtype, device=u.device)
             far, room = _along_chord(room, move @ c.H.T, generator)
             u = u + t @ edges + far * move
-        # should rounding leave a point outside, the way to the centre leads inside
+        # a point that rounding leaves outside moves towards the centre
         return c.actions(u / (u @ c.H.T).amax(-1, keepdim=True).clamp(min=1))
 
 
@@ -85,10 +88,14 @@ class BallWalk(Sampler):
     """Near uniform: each point ends a chain of its own, which starts at the centre of C.
 
     A step goes to a uniform point of a ball around the present one, or stays where that leads
-    out of C (Lovasz and Simonovits 1990). ``radius`` is that of the ball where C is made round:
-    at 1 the first step always stays inside. It mixes more slowly than HitAndRun, a small ball for
-    the many steps it takes, a large one for being refused. ``steps=None``: 100 + 2 k^2, after
-    which the variances on a simplex are within 3 %. Cost: O(steps n m k).
+    out of C (Lovasz and Simonovits 1990). It mixes more slowly than HitAndRun. Cost: O(steps n m
+    k).
+
+    Args:
+        steps: int. Steps of a chain; None for 100 + 2 k^2, after which the variances on a simplex
+            are within 3 % of their limit.
+        radius: float, default 1. Radius of the ball where C is made round: at 1 the first step
+            always stays inside.
     """
 
     steps: int | None = None
@@ -99,8 +106,7 @@ class BallWalk(Sampler):
             _check_steps("BallWalk", self.steps)
         if not 0 < self.radius < float("inf"):
             raise ValueError(
-                f"BallWalk needs a positive radius, but got radius={self.radius:g}. It is measured"
-                f" where C is round and holds the unit ball; 1.0 is a good choice."
+                f"BallWalk needs a positive radius, but got radius={self.radius:g}. Try 1.0."
             )
 
     def draw(self, c: Chart, n: int, generator: Generator | None) -> Float[Tensor, "n d"]:
@@ -119,10 +125,13 @@ class OuterBox(Sampler):
     """Each free coordinate uniform between its bounds, the others solved for from A a = b.
 
     The paper's sampler (Constrained Sampling): the bounds are 2d linear programs. Such a point
-    meets the equalities but may break inequalities. By default it is then drawn again, which
-    makes the law uniform on C, exactly, at a cost that grows with the share of the box outside C;
-    more than ``tries`` draws a point raise RuntimeError. ``keep_outside=True`` keeps all points:
-    the law is the relaxed one, and ``sample`` may leave C.
+    meets the equalities but may break inequalities.
+
+    Args:
+        keep_outside: bool, default False. False draws such a point again, which makes the law
+            uniform on C, exactly; the cost grows with the share of the box outside C. True keeps
+            all points: the law is the relaxed one, and ``sample`` may leave C.
+        tries: int, default 1000. More draws for each point raise RuntimeError.
     """
 
     keep_outside: bool = False
@@ -131,28 +140,28 @@ class OuterBox(Sampler):
     def __post_init__(self) -> None:
         if self.tries < 1:
             raise ValueError(
-                f"OuterBox needs at least one try a point, but got tries={self.tries}. Leave it "
-                f"out to have 1000."
+                f"OuterBox needs at least one try a point, but got tries={self.tries}. Try 1000."
             )
 
     def draw(self, c: Chart, n: int, generator: Generator | None) -> Float[Tensor, "n d"]:
         if self.keep_outside:
             return c.actions(self._propose(c, n, generator))
-        kept, have, drawn, most = [c.H.new_empty(0, len(c.free))], 0, 0, self.tries * max(n, 100)
+        accepted, drawn, most = c.H.new_empty(0, len(c.free)), 0, self.tries * max(n, 100)
         rows = 2 * n
-        while have < n:
+        while (have := len(accepted)) < n:
+            if drawn:
+                rows = 2 * rows if have == 0 else int(1.2 * (n - have) * drawn / have) + 16
             rows = min(rows, max(1, BLOCK // len(c.H)), most - drawn)
             if rows <= 0:
                 raise RuntimeError(
                     f"OuterBox found {have} points of C in {drawn} draws from its outer box, but "
                     f"{n} were asked for. Use HitAndRun(), which does not depend on the box, "
-                    f"or OuterBox(keep_outside=True) to have points that break inequalities."
+                    f"or OuterBox(keep_outside=True) for points that break inequalities."
                 )
             u = self._propose(c, rows, generator)
-            kept.append(u[(u @ c.H.T <= 1).all(-1)])
-            have, drawn = have + len(kept[-1]), drawn + rows
-            rows = 2 * rows if have == 0 else int(1.2 * (n - have) * drawn / have) + 16
-        return c.actions(torch.cat(kept)[:n])
+            accepted = torch.cat([accepted, u[(u @ c.H.T <= 1).all(-1)]])
+            drawn += rows
+        return c.actions(accepted[:n])
 
     def _propose(self, c: Chart, n: int, generator: Generator | None) -> Tensor:
         low, high = c.lower[c.free], c.upper[c.free]
@@ -174,6 +183,5 @@ def _along_chord(room: Tensor, rate: Tensor, generator: Generator | None) -> tup
 def _check_steps(owner: str, steps: int) -> None:
     if steps < 1:
         raise ValueError(
-            f"{owner} needs at least one step, but got steps={steps}. Leave it out to have "
-            f"enough for points that are near uniform."
+            f"{owner} needs at least one step, but got steps={steps}. Leave steps out for enough."
         )

@@ -63,6 +63,43 @@ def check_finite(owner: str, name: str, value: Tensor, hint: str) -> None:
         )
 
 
+def read_rows(
+    A: Numbers | None, b: Numbers | None, G: Numbers | None, h: Numbers | None
+) -> list[Tensor]:
+    """A, b, G, h of a Polytope as tensors of one dtype, with no rows where none were given."""
+    for left, right, names in ((A, b, "A and b"), (G, h, "G and h")):
+        if (left is None) != (right is None):
+            raise ValueError(
+                f"Polytope needs {names} together, but got one without the other. Each row has "
+                f"its right-hand side."
+            )
+    given = {k: v for k, v in {"A": A, "b": b, "G": G, "h": h}.items() if v is not None}
+    read = dict(zip(given, as_tensors("Polytope", **given), strict=True))
+    matrices = {name: value for name, value in read.items() if name in "AG"}
+    sizes = {m.shape[1] if m.ndim == 2 and len(m) else 0 for m in matrices.values()}
+    if len(sizes) != 1 or 0 in sizes:
+        shapes = " and ".join(f"{k} of shape {tuple(v.shape)}" for k, v in matrices.items())
+        raise ValueError(
+            f"Polytope needs A and b (A a = b), G and h (G a <= h) or both, in matrices with at "
+            f"least one row and one column for each coordinate of an action, but got "
+            f"{shapes or 'none'}. A single row is written [[1.0, 1.0]]."
+        )
+    none = next(iter(matrices.values())).new_zeros(0, *sizes)
+    tensors = []
+    for left, right in ("Ab", "Gh"):
+        rows = read.get(left, none)
+        values = as_vector("Polytope", right, read.get(right, none[:, 0]), len(rows))
+        check_finite("Polytope", left, rows, "Write 0 for a coefficient that has no number.")
+        check_finite("Polytope", right, values, "Drop the rows that do not bind.")
+        if len(bad := (rows == 0).all(1).nonzero()):
+            raise ValueError(
+                f"Polytope needs rows that constrain something, but row {int(bad[0])} of {left} "
+                f"is all zeros ({len(bad)} such). Drop it."
+            )
+        tensors += [rows, values]
+    return tensors
+
+
 def as_numpy(value: Tensor) -> npt.NDArray[np.float64]:
     """In double precision, for scipy and cvxpy."""
     array: npt.NDArray[np.float64] = value.double().cpu().numpy()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from costscape.sets import ConstraintSet
-from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.box_relaxation import BoxRelaxation
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
@@ -13,6 +12,7 @@ from costscape.solvers.exhaustive import Exhaustive
 from costscape.solvers.projected_adam import ProjectedAdam
 from costscape.solvers.ramp_limits import RampLimits
 from costscape.solvers.shared_capacity import SharedCapacity
+from costscape.solvers.solver import Objective, Solution, Solver
 
 STRONGEST_FIRST: tuple[Solver, ...] = (
     Separable(),
@@ -45,15 +45,11 @@ class Auto(Solver):
 
     def pick(self, objective: Objective, feasible: ConstraintSet) -> Solver:
         """Return the solver that ``minimise`` uses for this objective and this set."""
-        found = next(s for s in STRONGEST_FIRST if s.refuses(objective, feasible) is None)
-        return found.coarse() if self.rough else found
+        solver = next(s for s in STRONGEST_FIRST if s.refuses(objective, feasible) is None)
+        return solver.coarse() if self.rough else solver
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
-        reason: str | None = None
-        for solver in STRONGEST_FIRST:
-            if (reason := solver.refuses(objective, feasible)) is None:
-                return None
-        return reason
+        return None  # Exhaustive takes every Finite set, and ProjectedAdam all others
 
     def coarse(self) -> "Auto":
         return Auto(rough=True)

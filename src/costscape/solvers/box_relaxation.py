@@ -12,10 +12,10 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, ConstraintSet, Finite
-from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.projected_adam import ProjectedAdam
+from costscape.solvers.solver import Objective, Solution, Solver
 
 OTHERWISE: tuple[Solver, ...] = (Convex(), ProjectedAdam())
 
@@ -65,7 +65,7 @@ class BoxRelaxation(Solver):
             return found
         near = feasible.project(found.action[outside])
         if isinstance(objective, ExpectedCost):
-            some = objective.on(objective.scenarios.pick(outside))
+            some = objective.on(objective.scenarios.rows(outside))
             rest = whole.minimise(some, feasible, len(outside), near)
         else:
             every = whole.minimise(objective, feasible, batch, start)

@@ -33,7 +33,6 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
-from costscape.solvers.base import Objective, Solution, Solver
 from costscape.solvers.cost_table import cost_table, fits
 from costscape.solvers.grid_minima import (
     Costs,
@@ -43,6 +42,7 @@ from costscape.solvers.grid_minima import (
     may_be_lowest,
     promising_cells,
 )
+from costscape.solvers.solver import Objective, Solution, Solver
 
 CONVEX_GRID = 9  # points where each x has its own outcomes and f is convex
 GRID_COSTS = 2**22  # costs of the first grid in memory at once
@@ -183,7 +183,7 @@ def _cut_existing(
     some[:, 0] = True  # each x has a lowest minimum
     x, which = where = some.nonzero(as_tuple=True)
     if len(x) > len(some):
-        g = g.on(g.scenarios.pick(x).by_coordinate())  # one row for each minimum
+        g = g.on(g.scenarios.rows(x).by_coordinate())  # one row for each minimum
     rows = Points(points.t[x, which][:, None], points.cost[x, which][:, None], points.step)
     found = cut_cells(_costs_at(g, box), rows, least, parts)
     t = points.t.index_put(where, found.t[:, 0])

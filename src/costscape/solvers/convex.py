@@ -9,7 +9,7 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
 from costscape.sets import ConstraintSet, Finite
-from costscape.solvers.base import Objective, Solution, Solver
+from costscape.solvers.solver import Objective, Solution, Solver
 
 
 @dataclass(frozen=True)

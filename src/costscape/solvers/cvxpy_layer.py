@@ -15,9 +15,7 @@ import torch
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
-from costscape.sets import ConstraintSet, Finite
-from costscape.sets.tangent import Polyhedral
-from costscape.sets.validation import as_numpy
+from costscape.sets import Finite
 from costscape.solvers.layer import Layer
 from costscape.task import Refusal, Task
 
@@ -93,7 +91,7 @@ def _compile(task: Task, shape: tuple[int, ...]) -> Any:
             f"{shape}, but the call failed ({error}). Write it with cvxpy functions of y, or use "
             f"Implicit()."
         ) from error
-    limits += _limits(task.feasible, cp.reshape(a, (-1,), "C"))
+    limits += task.feasible.describe(cp.reshape(a, (-1,), "C"))
     problem = cp.Problem(cp.Minimize(w @ t), limits)
     if not problem.is_dpp():
         raise Refusal(
@@ -102,15 +100,6 @@ def _compile(task: Task, shape: tuple[int, ...]) -> Any:
             "not. Write it so, or use Implicit()."
         )
     return Program(problem, [w, y], [a, t], solver="DIFFCP", solver_args=SOLVE)
-
-
-def _limits(feasible: ConstraintSet, a: Any) -> list[Any]:
-    """Bounds as one stack of rows: written one by one, a backend of cvxpylayers drops them."""
-    if not isinstance(feasible, Polyhedral):
-        return feasible.describe(a)
-    rows = feasible.rows()
-    A, b, G, h = (as_numpy(v) for v in (rows.A, rows.b, rows.G, rows.h))
-    return [A @ a == b] * (len(A) > 0) + [G @ a <= h] * (len(G) > 0)
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from costscape.sets import ConstraintSet, Finite
-from costscape.solvers.base import Objective, Solution, Solver
+from costscape.solvers.solver import Objective, Solution, Solver
 
 
 @dataclass(frozen=True)

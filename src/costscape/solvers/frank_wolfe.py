@@ -1,4 +1,4 @@
-"""Steps towards the vertex that the slope likes best, with a bound on what is left to gain.
+"""Steps towards the vertex of least slope, with a bound on the error.
 
     v = argmin_{v in C} <grad f(a), v>,    a <- a + t (v - a),    gap(a) = <grad f(a), a - v>
 
@@ -13,8 +13,8 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Budget, ConstraintSet, Simplex
-from costscape.solvers.base import Objective, Solution, Solver, better
 from costscape.solvers.graph_replay import Replayed, value_and_slope
+from costscape.solvers.solver import Objective, Solution, Solver, better
 from costscape.task import Refusal, Task
 
 SEARCH = 8  # most evaluations along one direction; a quadratic needs two
@@ -25,12 +25,15 @@ FLAT = 0.1  # a step is long enough when the slope along it has fallen to this s
 class FrankWolfe(Solver):
     """For smooth costs on a Box, a Simplex or a Budget; a linear cost takes one step.
 
-    Every other step goes not towards the vertex but towards the projection of a step down the
-    slope, as long as the last change of slope advises (Birgin, Martinez and Raydan, 2000):
-    vertices alone need of the order of 1 / tol steps where the optimum is none. A step ends near
-    the zero of the slope along it; values are not compared, since near the optimum they differ by
-    rounding alone. A row is done when gap <= tol |cost|. For a cost that is not convex this says
-    that no direction leads down, not that a is best of all. The best point visited is returned.
+    Args:
+        steps: int, default 100. The most steps.
+        tol: float, default 1e-6. A row is done when gap <= tol |cost|. For a cost that is not
+            convex this means that no direction leads down, not that a is the global minimum.
+
+    Every other step goes towards the projection of a gradient step, of the length of Barzilai and
+    Borwein (Birgin, Martinez and Raydan, 2000): with vertices only, an optimum that is no vertex
+    needs about 1 / tol steps. A step ends near the zero of the slope along it; values are not
+    compared, since near the optimum they differ only by rounding. Returns the best point visited.
     """
 
     steps: int = 100
@@ -126,7 +129,7 @@ def _vertex(feasible: ConstraintSet, grad: Tensor) -> Tensor:
 
 
 def _fill(grad: Tensor, room: Tensor, total: Tensor, all_of_it: bool) -> Tensor:
-    """``total`` goes to the lowest slopes first, to each as much as it has room for."""
+    """Give ``total`` to the lowest slopes first, to each at most its room."""
     order = grad.argsort(-1)
     room = room if all_of_it else torch.where(grad < 0, room, 0)
     room = room.gather(-1, order)
@@ -140,9 +143,9 @@ def _search(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """A point between a and ``goal`` where the slope is nearly 0, by the Illinois rule.
 
-    The goal itself where the way there leads down all along. With the cost and slope found there.
+    The goal itself where the cost falls all along. Returns the point, its cost and its slope.
     """
-    # where rounding alone would turn the way down into a way up, stay
+    # stay where only rounding makes the direction one of descent
     goal = torch.where((_dot(grad, goal - a) < 0)[:, None], goal, a)
     move = goal - a
     at_low = _dot(grad, move)

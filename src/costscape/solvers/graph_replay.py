@@ -1,8 +1,7 @@
-"""The value and slope of an objective, recorded once on a GPU and replayed.
+"""The value and slope of an objective, captured once on a GPU as a CUDA graph and replayed.
 
-A descent asks for them at hundreds of points of one shape. Where f is a simulation of thousands of
-small steps, a CPU takes longer to launch each than the GPU to compute it; a CUDA graph launches
-them together.
+Where f is a simulation of thousands of small steps, a CPU takes longer to launch each than the GPU
+to compute it; a graph launches them together.
 """
 
 from functools import partial
@@ -10,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from costscape.solvers.base import Objective
+from costscape.solvers.solver import Objective
 from costscape.training.cuda.capture_probe import recorded, watched
 
 WATCHED = 2  # evaluations before the recording; the second is watched for a wait
@@ -53,9 +52,9 @@ class Replayed:
     def _watched(self, a: Tensor) -> tuple[Tensor, Tensor]:
         self.seen += 1
         work = partial(value_and_slope, self.objective, a)
-        found = watched(work, a.device, strict=self.seen > 1)
-        self.possible = found is not None
-        return work() if found is None else found
+        result = watched(work, a.device, strict=self.seen > 1)
+        self.possible = result is not None
+        return work() if result is None else result
 
     def _record(self, a: Tensor) -> None:
         self.a = a.clone()

@@ -23,12 +23,12 @@ from torch.autograd.function import once_differentiable
 
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, ConstraintSet
-from costscape.sets.tangent import Polyhedral
+from costscape.sets.constraint_set import Polyhedral
 from costscape.solvers.auto import Auto, resolve
-from costscape.solvers.base import Solver, check_solver
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.layer import Layer
+from costscape.solvers.solver import Solver, check_solver
 from costscape.task import SeparableTask, Task
 
 FLAT = 1e-4  # curvature over that of g across C: below, the gradient is cut off
@@ -37,21 +37,21 @@ STEEP = 1e-2  # change of slope over the slope itself: below, a is no minimum
 
 @dataclass(frozen=True)
 class Implicit(Layer):
-    """``solver`` forward, then the derivative on a window of ``window`` times C's width.
+    """``solver`` forward, then the derivative on a window around the optimum.
 
-    The window must contain the solver's error, and hold few kinks: of several it takes the mean,
-    weighted by their jumps. "auto": 3e-6 in double and 1e-4 in single precision for solvers that
-    are as exact as their numbers, 1e-3 for those that descend; with 100 draws of the paper's
-    inventory 1 optimum in 300 then sees a second kink in double, 1 in 30 in single precision.
+    Args:
+        solver: a Solver, default Auto().
+        window: half-width as a share of C's width, between 0 and 0.1. It must contain the
+            solver's error and few kinks: of several it takes the mean, weighted by their jumps.
+            "auto", the default, takes 3e-6 in double and 1e-4 in single precision for exact
+            solvers and 1e-3 for descents.
 
-    A constraint holds a where the local quadratic model has its optimum on or beyond it, so one
-    that a touches without being pushed does not count. The model's curvature is at least 1e-4 of
-    g's across C, and such that its optimum lies within 200 windows: an inexact minimum or a flat
-    one gives a bounded gradient. Jumps in the value of f have no derivative, and are not seen.
-
-    f must be finite within a window of C, inside C's bounds. Backward costs one evaluation of g at
-    3 points and its gradients for a SeparableTask on a Box; otherwise at 4d + 1 points, and
-    O(d^3) for each x.
+    A constraint is active where the local quadratic model has its optimum on or beyond it. The
+    model's curvature is at least 1e-4 of g's across C, and such that its optimum lies within 200
+    windows, so that an inexact or flat minimum gives a bounded gradient. Jumps in the value of f
+    have no derivative. f must be finite within a window of C, inside C's bounds. Backward costs
+    one evaluation of g at 3 points and its gradients for a SeparableTask on a Box; otherwise at
+    4d + 1 points, and O(d^3) for each x.
     """
 
     solver: Solver = field(default_factory=Auto)
@@ -113,10 +113,10 @@ class _Argmin(torch.autograd.Function):
             else:
                 moved = _on_a_face(g, g.task.feasible, a, grad, ctx.window)
             wanted = [t for t, n in zip((w, y), needed, strict=True) if n]
-            found = iter(
+            grads = iter(
                 torch.autograd.grad(moved, wanted, allow_unused=True, materialize_grads=True)
             )
-        return (*(next(found) if n else None for n in needed), None, None, None)
+        return (*(next(grads) if n else None for n in needed), None, None, None)
 
 
 def _window(solver: Solver, a: Tensor) -> float:

@@ -7,20 +7,24 @@ import torch
 from torch import Tensor
 
 from costscape.sets import Budget, ConstraintSet, Simplex
-from costscape.solvers.base import Objective, Solution, Solver, better
+from costscape.solvers.solver import Objective, Solution, Solver, better
 
 AWAY = 0.1  # from a given start towards the centre: no product leaves a coordinate that is 0
 
 
 @dataclass(frozen=True)
 class MirrorDescent(Solver):
-    """a <- total * a exp(-eta grad) / sum(a exp(-eta grad)), from the centre, or near ``start``.
+    """a <- total * a exp(-eta grad) / sum(a exp(-eta grad)) on a Simplex or a Budget.
 
-    On a Budget the part not spent is one more coordinate, of slope 0, so a plan may leave money.
-    Caps are kept by the nearest point in relative entropy: coordinates at their cap stay there,
-    the rest is scaled up. eta = lr / (sqrt(step) x the largest slope seen), which makes lr free of
-    units; ``constant_rate`` takes eta = lr, as the paper does (lr 0.01, 500 steps). The best point
-    visited is returned, ``start`` among them. Beck and Teboulle, 2003.
+    Args:
+        lr: float, default 4. eta = lr / (sqrt(step) x the largest slope so far), without units.
+        steps: int, default 500.
+        constant_rate: bool, default False. True takes eta = lr, as the paper does (lr 0.01).
+
+    On a Budget the part not spent is one more coordinate, of slope 0. Where the step exceeds a
+    cap, the next point is the nearest in relative entropy: coordinates at their cap stay there,
+    the others are scaled up. Returns the best point visited, ``start`` among them. Beck and
+    Teboulle, 2003.
     """
 
     lr: float = 4.0

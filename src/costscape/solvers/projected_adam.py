@@ -7,20 +7,23 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, ConstraintSet, Finite
-from costscape.solvers.base import Objective, Solution, Solver, better
+from costscape.solvers.solver import Objective, Solution, Solver, better
 
 BLOCK = 2**20  # numbers in one evaluation of f
 
 
 @dataclass(frozen=True)
 class ProjectedAdam(Solver):
-    """For any differentiable objective; several starts guard against local minima.
+    """For any differentiable objective on a set that is no Finite list; returns the best point.
 
-    On a Box each coordinate has Adam's own step length; on other sets all share one. ``lr`` is a
-    share of C's width, and falls to 1 % of itself along a cosine;
-    ``steps`` at a constant rate would end within lr of the optimum, and no nearer. The best point
-    visited is returned. ``constant_rate`` keeps lr in the units of a and never lowers it, as the
-    paper does (lr 0.01 or 0.1, 500 steps).
+    Args:
+        lr: float, default 0.05. Rate as a share of C's width; it falls to 1 % of itself along a
+            cosine. On a Box each coordinate has its own step length; on other sets all share one.
+        steps: int, default 200.
+        starts: int, default 2. Descents from different points, against local minima.
+        seed: int, default 0. Of the points tried as starts.
+        constant_rate: bool, default False. True keeps lr in the units of a and never lowers it,
+            as the paper does (lr 0.01 or 0.1, 500 steps).
     """
 
     lr: float = 0.05
@@ -59,10 +62,9 @@ class ProjectedAdam(Solver):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         lower, upper = feasible.bounds
-        # off a box the projection undoes steps of equal length in all coordinates, so they share
-        # one length there
-        alone = isinstance(feasible, Box)
-        width = upper - lower if alone else (upper - lower).max()
+        # off a box the projection undoes steps of equal length in all coordinates
+        is_box = isinstance(feasible, Box)
+        width = upper - lower if is_box else (upper - lower).max()
         rate = torch.ones_like(width) if self.constant_rate else width
         a = self._starts(objective, feasible, batch, start)
         m, v = torch.zeros_like(a), torch.zeros_like(a)
@@ -75,7 +77,7 @@ class ProjectedAdam(Solver):
             with torch.no_grad():
                 best, cost = better(a.detach(), now.detach(), best, cost)
                 m = 0.9 * m + 0.1 * grad
-                v = 0.999 * v + 0.001 * (grad**2 if alone else (grad**2).mean(-1, keepdim=True))
+                v = 0.999 * v + 0.001 * (grad**2 if is_box else (grad**2).mean(-1, keepdim=True))
                 move = (m / (1 - 0.9**step)) / ((v / (1 - 0.999**step)).sqrt() + 1e-12)
                 a = feasible.project(a.detach() - self.lr * self._fall(step) * rate * move)
         with torch.no_grad():
@@ -92,10 +94,7 @@ class ProjectedAdam(Solver):
     def _starts(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Tensor:
-        """The best of 16 times as many random points, the same for every row.
-
-        The same points for every row keep an answer free of its batch mates.
-        """
+        """The best of 16 times as many random points, which are the same for every row."""
         device = feasible.bounds[0].device
         rng = torch.Generator(device).manual_seed(self.seed)
         tried = feasible.sample(16 * self.starts, rng)

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from costscape.sets.tangent import Polyhedral
+from costscape.sets.constraint_set import Polyhedral
 from costscape.solvers.window_search import Grid, WindowSearch, couples
 
 FIRST_CELLS = 64  # of the whole interval, or more where a limit is narrower

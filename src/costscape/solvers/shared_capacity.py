@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.sets.tangent import Polyhedral
+from costscape.sets.constraint_set import Polyhedral
 from costscape.solvers.window_search import Grid, WindowSearch, couples
 
 TINY = 1e-300  # keeps quotients finite where a cell has no width

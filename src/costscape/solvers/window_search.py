@@ -21,8 +21,8 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
-from costscape.sets.tangent import Polyhedral
-from costscape.solvers.base import Objective, Solution, Solver
+from costscape.sets.constraint_set import Polyhedral
+from costscape.solvers.solver import Objective, Solution, Solver
 
 ROUNDS = 60  # at most; windows that shrink in every round need fewer than ten
 COSTS = 2**22  # of a grid in memory at once

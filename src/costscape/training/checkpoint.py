@@ -22,13 +22,7 @@ class Checkpoint:
         model: the network.
     """
 
-    def __init__(
-        self,
-        path: Path | str,
-        recipe: str,
-        data: Dataset,
-        model: nn.Module,
-    ) -> None:
+    def __init__(self, path: Path | str, recipe: str, data: Dataset, model: nn.Module) -> None:
         self.path = Path(path)
         shapes = [(name, tuple(value.shape)) for name, value in model.state_dict().items()]
         digest = hashlib.sha256(repr((recipe, shapes)).encode())

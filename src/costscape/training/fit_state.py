@@ -1,4 +1,4 @@
-"""A fit: what is fitted, and the state that changes from step to step."""
+"""A fit: the network, its loss and score, and the state that changes from step to step."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -24,8 +24,8 @@ class History:
     Arguments:
         losses: mean training loss of each epoch.
         scores: validation score of each epoch; empty without a score.
-        best_epoch: the epoch whose weights were kept, from 0; -1 before the first.
-        best: its score, averaged over ``Training.smooth`` epochs.
+        best_epoch: the epoch of the final weights, from 0; -1 before the first.
+        best: the score of that epoch, averaged over ``Training.smooth`` epochs.
     """
 
     losses: list[float] = field(default_factory=list)
@@ -34,10 +34,7 @@ class History:
     best: float = float("inf")
 
     def improved(self, epoch: int, epochs: int, smooth: int) -> bool:
-        """Whether this epoch is the best so far; without scores the latest always is."""
-        if not self.scores:
-            self.best_epoch = epoch
-            return True
+        """Whether this epoch is the best so far."""
         last = self.scores[-smooth:]
         value = sum(last) / len(last)
         if value < self.best and len(last) == min(smooth, epochs):
@@ -48,18 +45,17 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A network and what it is fitted to.
+    """A network and its training.
 
     Arguments:
-        model: the network, on the device of the data. The fit changes its weights.
+        model: the network, on the device of the data; its weights change.
         loss: ``loss(batch, rng)``, a number to minimise.
         seed: of the order of rows, of ``rng``, and of dropout.
-        score: ``score(model)``, less is better, read after an epoch; without it the last epoch is
-            kept.
+        score: ``score(model)`` after an epoch, less is better; None takes the last epoch.
         ema: decay of the moving average of the weights, which then is scored and kept; or None.
         title: of the progress bar.
-        recipe: describes what is fitted, so that the checkpoint of another fit is refused.
-        name: distinguishes its checkpoint from those of the fits beside it in ``fit_all``.
+        recipe: describes the fit, so that the checkpoint of another fit is refused.
+        name: distinguishes its checkpoint from those of other fits in one ``fit_all``.
         rows: indices (n,) of the rows of the data that it learns from; None for all.
     """
 
@@ -110,8 +106,6 @@ class FitState:
         self.average = twin(model) if fit.ema else model
         self.history = History()
         self.best = copy_of(self.average)
-        # the order of the next epoch, and the state of the generator before it was drawn
-        self.drawn: tuple[Tensor, Tensor] | None = None
 
     def is_over(self, epoch: int) -> bool:
         """Whether early stopping ends the fit before this epoch."""
@@ -120,25 +114,15 @@ class FitState:
         return self.fit.score is not None and waited > self.patience
 
     def begin_epoch(self, epoch: int) -> Int[Tensor, "n"]:
-        """Set the rate of the epoch; the rows in its order."""
+        """Set the rate of the epoch, and return the rows in random order."""
         self.fit.model.train()
         if self.training.decay:
             now = self.lr * ((1 + cos(pi * epoch / self.epochs)) / 2)
             self.rate = self.rate.fill_(now) if isinstance(self.rate, Tensor) else now
             self._set_rate()
-        self.draw_order()
-        assert self.drawn is not None
-        (order, _), self.drawn = self.drawn, None
-        return order
-
-    def draw_order(self) -> None:
-        """Shuffle for the next epoch; a GPU may still compute this one."""
-        if self.drawn is None:
-            before, rows = self.shuffle.get_state(), self.fit.rows
-            order = torch.randperm(self.fit.count(self.data), generator=self.shuffle)
-            if self.data.x.is_cuda:
-                order = order.pin_memory().to(self.data.x.device, non_blocking=True)
-            self.drawn = (order if rows is None else rows[order], before)
+        order = torch.randperm(self.fit.count(self.data), generator=self.shuffle)
+        order = order.to(self.data.x.device)
+        return order if self.fit.rows is None else self.fit.rows[order]
 
     def gradient(self, rows: Int[Tensor, "B"]) -> Float[Tensor, ""]:
         """The loss on these rows of the data; its gradient is left in the model."""
@@ -148,9 +132,9 @@ class FitState:
         return value.detach()
 
     def share(self, step: int) -> float:
-        """By which the average follows at this step, counted from 0.
+        """The weight of the model in the moving average at this step, counted from 0.
 
-        It is larger in the first steps, or the average of a short fit would stay at the start.
+        It is larger in the first steps; else the average of a short fit would stay at the start.
         """
         return 1 - min(self.fit.ema, (1 + step) / (10 + step)) if self.fit.ema else 0.0
 
@@ -171,15 +155,14 @@ class FitState:
         history, score = self.history, self.fit.score
         history.losses.append(loss)
         self.average.eval()
+        if score is None:
+            history.best_epoch = epoch
+            return
         due = epoch in (0, self.epochs - 1) or (epoch + 1) % self.training.score_every == 0
-        if score is not None:
-            with torch.no_grad():
-                history.scores.append(float(score(self.average)) if due else history.scores[-1])
-        improves = (due or score is None) and history.improved(
-            epoch, self.epochs, self.training.smooth
-        )
-        if improves and score is not None:  # without a score the latest weights are the answer
-            self.best.update(copy_of(self.average))
+        with torch.no_grad():
+            history.scores.append(float(score(self.average)) if due else history.scores[-1])
+        if due and history.improved(epoch, self.epochs, self.training.smooth):
+            self.best = copy_of(self.average)
 
     def finish(self) -> History:
         """Leave the model at its best epoch."""
@@ -195,7 +178,7 @@ class FitState:
             "model": self.fit.model.state_dict(),
             "average": self.average.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "shuffle": self.drawn[1] if self.drawn else self.shuffle.get_state(),
+            "shuffle": self.shuffle.get_state(),
             "draw": self.rng.get_state(),
             "history": vars(self.history),
             "best": self.best,
@@ -208,7 +191,6 @@ class FitState:
         self.optimiser.load_state_dict(saved["optimiser"])
         self._set_rate()
         self.shuffle.set_state(saved["shuffle"])
-        self.drawn = None
         self.rng.set_state(saved["draw"])
         self.history, self.best = History(**saved["history"]), saved["best"]
 
@@ -223,7 +205,7 @@ def copy_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def twin(model: nn.Module) -> nn.Module:
-    """A copy; cuDNN needs the weights of an LSTM in one piece, which copying breaks."""
+    """A copy of the model; cuDNN needs the copied weights of an LSTM in one piece."""
     twin = deepcopy(model)
     for part in twin.modules():
         if isinstance(part, nn.RNNBase):
@@ -236,15 +218,12 @@ def follow(average: nn.Module, model: nn.Module, share: float | Tensor) -> None:
     """Move the average's weights by ``share`` of the way to the model's; copy the buffers."""
     slow: list[Tensor] = list(average.parameters())
     fast: list[Tensor] = list(model.parameters())
-    held, new = list(average.buffers()), list(model.buffers())
     if isinstance(share, Tensor):  # a number on the GPU: one kernel for many tensors
-        way = torch._foreach_sub(fast, slow)
-        torch._foreach_mul_(way, share.to(fast[0].dtype))
-        torch._foreach_add_(slow, list(way))
-        if held:
-            torch._foreach_copy_(held, new)
-        return
-    for one, other in zip(slow, fast, strict=True):
-        one.lerp_(other, share)
-    for one, other in zip(held, new, strict=True):
+        step = torch._foreach_sub(fast, slow)
+        torch._foreach_mul_(step, share.to(fast[0].dtype))
+        torch._foreach_add_(slow, list(step))
+    else:
+        for one, other in zip(slow, fast, strict=True):
+            one.lerp_(other, share)
+    for one, other in zip(average.buffers(), model.buffers(), strict=True):
         one.copy_(other)

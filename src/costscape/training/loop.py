@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
+from statistics import mean
 
 import torch
 from jaxtyping import Float, Int
@@ -16,8 +17,8 @@ from costscape.training.fit_state import Fit, FitState, History
 from costscape.training.progress import progress
 from costscape.training.settings import Training
 
-# a warning of too few epochs needs so many epochs in the last fifth, and such a part of the fall
-LONG, FALLING = 4, 0.1
+LONG = 4  # epochs in the last fifth of a fit, from which on too few epochs are warned of
+FALLING = 0.1  # the part of the score's fall in that fifth, likewise
 
 
 def fit_all(fits: Sequence[Fit], data: Dataset, training: Training) -> list[History]:
@@ -44,18 +45,15 @@ def fit_all(fits: Sequence[Fit], data: Dataset, training: Training) -> list[Hist
         )
     if len(fits) == 1:
         return _in_step(fits, data, training, _captured(fits, training))
-    captured, same_rows = _captured(fits, training), len({fit.count(data) for fit in fits}) == 1
-    if captured and same_rows:
+    captured = _captured(fits, training)
+    if captured and len({fit.count(data) for fit in fits}) == 1:
         group = _with_file(training, f"{names[0]}-and-{len(fits) - 1}-more")
         return _in_step(fits, data, group, captured)
     return [fit_all([fit], data, _with_file(training, fit.name))[0] for fit in fits]
 
 
 def _captured(fits: Sequence[Fit], training: Training) -> Captured | None:
-    """Return a function that captures and replays the steps of the fits, or None.
-
-    Steps are not captured on a CPU, with ``record=False``, or with ``compile=True``.
-    """
+    """Captures and replays the steps on a GPU; None with ``record=False`` or ``compile=True``."""
     on_gpu = all(next(fit.model.parameters()).is_cuda for fit in fits)
     return Captured() if on_gpu and training.record and not training.compile else None
 
@@ -80,14 +78,15 @@ def _in_step(
     device, count, epochs = states[0].device, fits[0].count(data), states[0].epochs
     steps, first = ceil(count / training.batch_size), 0
     file = _checkpoint(fits, data, states[0].training)
+    title = fits[0].title + (f" and {len(fits) - 1} more" if len(fits) > 1 else "")
     with (
         torch.random.fork_rng([device] if device.type == "cuda" else []),
-        progress(_title(fits), epochs, training.progress) as show,
+        progress(title, epochs, training.progress) as show,
     ):
         torch.manual_seed(fits[0].seed)  # dropout and input noise draw from here, in the fork
         if file and (saved := file.load()):
-            for state, own in zip(states, saved["fits"], strict=True):
-                state.load(own)
+            for state, saved_fit in zip(states, saved["fits"], strict=True):
+                state.load(saved_fit)
             torch_generator(device).set_state(saved["rng"])
             first = saved["epoch"] + 1
         for epoch in range(first, epochs):
@@ -99,13 +98,11 @@ def _in_step(
             for step, rows in enumerate(orders.split(training.batch_size, 1), epoch * steps):
                 losses = advance(going, rows, [state.share(step) for state in going])
                 total.add_(losses, alpha=rows.shape[1])
-            for state in going:
-                state.draw_order()
             for state, loss in zip(going, total.tolist(), strict=True):
                 state.end_epoch(epoch, loss / count)
             if file:
-                kept = [state.state() for state in states]
-                file.save(fits=kept, rng=torch_generator(device).get_state(), epoch=epoch)
+                saved_fits = [state.state() for state in states]
+                file.save(fits=saved_fits, rng=torch_generator(device).get_state(), epoch=epoch)
             show(epoch + 1, _note(going))
     histories = [state.finish() for state in states]
     for history in histories:
@@ -134,17 +131,11 @@ def _with_file(training: Training, name: str) -> Training:
     return replace(training, checkpoint=f"{path}.{name}")
 
 
-def _title(fits: Sequence[Fit]) -> str:
-    others = len(fits) - 1
-    return fits[0].title + (f" and {others} more" if others else "")
-
-
 def _note(going: Sequence[FitState]) -> str:
-    """The mean loss and the mean score of the networks that still learn."""
-    loss = sum(state.history.losses[-1] for state in going) / len(going)
-    scores = [state.history.scores[-1] for state in going if state.fit.score is not None]
-    note = f"loss {loss:.4g}"
-    return note + (f"  validation cost {sum(scores) / len(scores):.5g}" if scores else "")
+    """The mean loss and the mean score of the networks that still train."""
+    note = f"loss {mean(state.history.losses[-1] for state in going):.4g}"
+    scores = [state.history.scores[-1] for state in going if state.history.scores]
+    return note + (f"  validation cost {mean(scores):.5g}" if scores else "")
 
 
 def _warn_of_too_few_epochs(history: History, epochs: int) -> None:

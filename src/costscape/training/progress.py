@@ -1,15 +1,16 @@
-"""Progress of long work, shown on stderr by rich where it is installed."""
+"""A progress bar on stderr, by rich where it is installed."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from datetime import timedelta
 from importlib.util import find_spec
 
 Show = Callable[[int | float, str], None]  # the steps done, and a note
 
-_AROUND: ContextVar[Show | None] = ContextVar("around", default=None)  # takes a part of a job
+_AROUND: ContextVar[Show | None] = ContextVar("around", default=None)  # of the job around
 
 
 @contextmanager
@@ -57,15 +58,9 @@ def one_bar(
 @contextmanager
 def _bar(title: str, total: int) -> Iterator[Show]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress, TextColumn
 
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:.0f} %"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-    ]
+    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total, note="")
         yield lambda done, note: bar.update(task, completed=done, note=note)
@@ -79,18 +74,7 @@ def _lines(title: str, total: int, every: float = 10.0) -> Show:
         now = time.monotonic()
         if now - last >= every and done > 0:
             last = now
-            left = f"about {clock((now - begin) / done * (total - done))} left"
-            print(f"{title}: {done:.3g}/{total}, {left}. {note}", file=sys.stderr, flush=True)
+            left = timedelta(seconds=round((now - begin) / done * (total - done)))
+            print(f"{title}: {done:.3g}/{total}, {left} left. {note}", file=sys.stderr, flush=True)
 
     return show
-
-
-def clock(seconds: float) -> str:
-    """A duration for people.
-
-    >>> clock(80.0), clock(600.0), clock(9000.0)
-    ('80 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

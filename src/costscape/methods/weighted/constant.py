@@ -10,7 +10,7 @@ from costscape.data import Dataset
 from costscape.methods.base import Method
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Auto, Solver
-from costscape.solvers.base import check_feasible
+from costscape.solvers.solver import check_feasible
 from costscape.task import Task
 
 

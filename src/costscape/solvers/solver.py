@@ -24,8 +24,8 @@ class Solution:
 class Solver(ABC):
     """Finds, for each of B contexts, an action of C with the least objective.
 
-    A solver is a frozen dataclass of settings; it keeps nothing between calls. Row b of the
-    answer depends on row b of the objective alone.
+    A solver is a frozen dataclass of settings, without state between calls. Row b of the answer
+    depends only on row b of the objective.
     """
 
     def minimise(
@@ -37,15 +37,20 @@ class Solver(ABC):
     ) -> Solution:
         """Solve ``batch`` independent problems at once.
 
-        ``start`` is where an iterative solver may begin, such as the last decision; an exact
-        solver has no use for it. Every answer is checked to lie in C, and its cost to be finite.
+        Args:
+            objective: actions (B or 1, J, d) -> costs (B, J).
+            feasible: the set C.
+            batch: int, B.
+            start: (B, d), where an iterative solver may begin, such as the last decision; or None.
+
+        Every answer is checked to lie in C, and its cost to be finite.
         """
         if reason := self.refuses(objective, feasible):
             raise Refusal(f"{type(self).__name__} {reason}. solver=Auto() picks one that serves.")
-        found = self._minimise(objective, feasible, batch, start)
-        check_feasible(found.action, feasible, type(self).__name__)
-        _check_finite(found.cost, type(self).__name__)
-        return found
+        solution = self._minimise(objective, feasible, batch, start)
+        check_feasible(solution.action, feasible, type(self).__name__)
+        _check_finite(solution.cost, type(self).__name__)
+        return solution
 
     @abstractmethod
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
@@ -79,7 +84,7 @@ def better(a: Tensor, now: Tensor, best: Tensor, cost: Tensor) -> tuple[Tensor, 
 
 def check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
     if isinstance(feasible, Box) and torch.equal(feasible.project(a), a):
-        return  # the quickest to ask; not for NaN, which equals nothing
+        return  # faster than a violation; NaN equals nothing
     violation = feasible.violation(a)
     bad = ~(violation <= feasible.tolerance)  # written so that NaN is bad
     if bad.any():
