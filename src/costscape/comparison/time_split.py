@@ -8,7 +8,7 @@ from torch import Tensor
 
 from costscape.arrays import read
 from costscape.block_bootstrap import block_length
-from costscape.methods.base import HELD_OUT
+from costscape.methods.method import HELD_OUT
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import costscape
 from costscape.methods import saving
-from costscape.methods.base import Method
+from costscape.methods.method import Method
 from costscape.task import Task
 
 

@@ -14,7 +14,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.scoring import sampled_costs, spread_of, validation_cost
+from costscape.methods.cost_scale import sampled_costs, spread_of
+from costscape.methods.selection import validation_cost
 from costscape.methods.surfaces import SurfaceMethod
 from costscape.models import Builder, Standardise, by_shape
 from costscape.models.cost_network import Free, InputConvex, Surface, SurfaceAt

@@ -18,8 +18,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import Method
-from costscape.methods.scoring import sampled_costs
+from costscape.methods.cost_scale import sampled_costs
+from costscape.methods.method import Method
 from costscape.models import Builder, Standardise, by_shape
 from costscape.models.feasible_output import landing
 from costscape.sets import ConstraintSet, Finite

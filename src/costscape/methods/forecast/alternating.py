@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.models import Point
 from costscape.task import Refusal, Task
 from costscape.training import History, Training

@@ -13,7 +13,7 @@ import torch
 from torch import Generator, Tensor
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.models import Builder, Forecast, MixtureForecast, Point
 from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost, Scenarios

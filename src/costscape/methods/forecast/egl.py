@@ -21,8 +21,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import Network
 from costscape.methods.forecast.decision_samples import Forecasts, perturbations
+from costscape.methods.forecast.forecast_method import Network
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork
 from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best, first_moves
 from costscape.models import Builder, Units, by_shape

@@ -18,9 +18,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
+from costscape.methods.cost_scale import hindsight_actions
 from costscape.methods.forecast.alternating import PointRounds, Stateful
-from costscape.methods.forecast.base import Network
-from costscape.methods.scoring import hindsight_actions
+from costscape.methods.forecast.forecast_method import Network
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level

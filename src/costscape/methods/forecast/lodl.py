@@ -23,13 +23,13 @@ from torch import Generator, Tensor
 
 from costscape.block_bootstrap import at_least_two, block_length, standard_error
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
 from costscape.methods.forecast.decision_samples import (
     Forecasts,
     Sampler,
     best_move,
     perturbations,
 )
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork, fit_losses
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, MixtureForecast, Point

@@ -26,9 +26,9 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.cost_scale import hindsight_actions, sampled_costs
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.methods.forecast.langevin import Langevin, Weighted, around
-from costscape.methods.scoring import hindsight_actions, sampled_costs
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast
 from costscape.models.relative_outcomes import Level

@@ -21,7 +21,7 @@ from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.forecast.alternating import PointRounds, Stateful
-from costscape.methods.forecast.base import Network
+from costscape.methods.forecast.forecast_method import Network
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.scoring import validation_cost
+from costscape.methods.selection import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point, PointForecast

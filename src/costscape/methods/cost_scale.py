@@ -1,57 +1,19 @@
-"""What decisions cost, and how large costs are: the units in which methods are fitted."""
-
-from collections.abc import Callable
+"""How large costs are: the units in which methods are fitted."""
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
-from costscape.data import Dataset
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import ConstraintSet
 from costscape.solvers import (
     Auto,
     Convex,
-    Exhaustive,
-    Objective,
     ProjectedAdam,
-    Separable,
     Solver,
 )
 from costscape.solvers.auto import resolve
 from costscape.task import Cost, Task
-from costscape.training.fit_state import Score
-
-Reading = Callable[[nn.Module, Tensor], Objective]  # what a model says of x
-
-
-def validation_cost(
-    task: Task,
-    data: Dataset,
-    solver: Solver,
-    surface: Reading | None = None,
-) -> Score:
-    """score(model): the mean cost on ``data`` of the decisions of a model of scenarios.
-
-    ``surface`` reads a model that answers with something else. Solvers run coarsely. Iterative
-    ones start at the best constant action, not at the last epoch's decisions, so that a resumed
-    fit scores as an unbroken one does, and see every k-th row only where there are more than 128.
-    """
-    some = data.y[:: max(1, len(data) // 256)]
-    weights = some.new_full((1, len(some)), 1 / len(some))
-    g = ExpectedCost(task, Scenarios(weights, some.unsqueeze(0)))
-    chosen = resolve(solver, g, task.feasible)
-    if not isinstance(chosen, Separable | Exhaustive):
-        data = data[:: max(1, len(data) // 128)]
-    start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
-
-    def score(model: nn.Module) -> float:
-        g: Objective
-        g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
-        found = solver.coarse().minimise(g, task.feasible, len(data), start)
-        return float(task.cost(data.y, found.action).mean())
-
-    return score
 
 
 def hindsight_actions(
