@@ -17,8 +17,8 @@ from costscape import (
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.methods.cost_scale import hindsight_actions
 from costscape.methods.forecast import lancer
+from costscape.methods.forecast.decision_samples import hindsight_actions
 from costscape.methods.forecast.lancer import LANCER, Landscape, descend
 from costscape.models.forecasts import Mixture, PointForecast
 from costscape.models.scaling import Units

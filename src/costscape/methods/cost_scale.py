@@ -4,30 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import ConstraintSet
-from costscape.solvers import (
-    Auto,
-    Convex,
-    ProjectedAdam,
-    Solver,
-)
-from costscape.solvers.auto import resolve
-from costscape.task import Cost, Task
-
-
-def hindsight_actions(
-    task: Task, y: Float[Tensor, "n ..."], solver: Solver
-) -> Float[Tensor, "n d"]:
-    """The best action had each y been known: the task's own answer, or the solver's."""
-    if task.hindsight is not None:
-        return task.feasible.project(task.hindsight(y))
-    sure = Scenarios(torch.ones_like(y.flatten(1)[:, :1]), y.unsqueeze(1), own=True)
-    g = ExpectedCost(task, sure)
-    chosen = resolve(solver, g, task.feasible)
-    if isinstance(solver, Auto) and isinstance(chosen, Convex):
-        chosen = ProjectedAdam()  # a convex program for each of thousands of rows takes minutes
-    return chosen.minimise(g, task.feasible, len(y)).action
+from costscape.task import Cost
 
 
 def sampled_costs(

@@ -59,8 +59,7 @@ class Blended(nn.Module):
     ) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
-        # plain numbers keep all digits when the members change their precision
-        self.shares = None if shares is None else list(shares)
+        self.shares = None if shares is None else list(shares)  # not rounded to the models' dtype
         self.most = most
 
     def forward(self, x: Tensor) -> Scenarios:
@@ -68,11 +67,10 @@ class Blended(nn.Module):
 
 
 class EnsembleMethod(ScenarioMethod):
-    """A method that cross-fits candidates and mixes their scenarios.
+    """A method that cross-fits candidates, ``tried_``, and mixes their scenarios.
 
-    ``tried_`` are the candidates, ``fits_`` the fitted methods, ``shares_`` their weights in the
-    mixture, and ``jobs_`` says which candidate and fold each fit is of. ``held_out_`` has a line
-    for each candidate, ``weights_`` its weight by name.
+    ``fits_`` are the fitted methods, ``shares_`` their weights in the mixture, and ``jobs_`` their
+    candidates and folds. ``held_out_`` has a line for each candidate, ``weights_`` its weight.
     """
 
     folds: int
@@ -109,19 +107,18 @@ class EnsembleMethod(ScenarioMethod):
             jobs = [Job(c, k) for c in candidates for k in numbers]
             new = fit_jobs(self.tried_, jobs, pairs, folds, self.workers, "")
             fits.update(zip(jobs, new, strict=True))
-            held = {k: take(pairs, folds[k].held) for k in numbers}
-            return [self._table([fits[Job(c, k)] for c in candidates], held[k]) for k in numbers]
+            groups = {k: [fits[Job(c, k)] for c in candidates] for k in numbers}
+            return [self._table(group, take(pairs, folds[k].held)) for k, group in groups.items()]
 
         with one_bar(type(self).__name__, several * self.folds, any_progress(self.tried_)) as bar:
             with bar(0, several):
                 (first,) = fit(range(several), [0])
-            costs = [*costs_of_each([first])]
-            behind = clearly_behind(torch.stack(costs), BEHIND)
+            costs = dict(enumerate(first_costs := costs_of_each([first])))
+            behind = clearly_behind(first_costs, BEHIND)
             left = [c for c in range(several) if c not in behind]
             with bar(several, several * (self.folds - 1)):
                 parts = [first.of(left), *fit(left, range(1, self.folds))]
-        for c, all_costs in zip(left, costs_of_each(parts), strict=True):
-            costs[c] = all_costs
+        costs |= dict(zip(left, costs_of_each(parts), strict=True))
         w = self.selection.weights(parts) if len(left) > 1 else torch.ones(1)
         weights = {c: float(w[i]) for i, c in enumerate(left)}
         self.held_out_ = [
@@ -137,13 +134,14 @@ class EnsembleMethod(ScenarioMethod):
         task = fits[0].task_
         assert task is not None
         data = some_rows(task, data.to(fits[0].device(), data.x.dtype), self.solver)
-        return held_out(task, models_of(fits), data, self.solver, self.seed)
+        return held_out(task, [f.model_ for f in fits if f.model_], data, self.solver, self.seed)
 
     def _adopt(self, fits: Sequence[Method], jobs: Sequence[Job], shares: Sequence[float]) -> None:
         """Become the mixture of these fits."""
         self.fits_, self.jobs_, self.shares_ = list(fits), list(jobs), list(shares)
         self.task_ = self.fits_[0].task_
-        self.model_ = Blended(models_of(fits), shares, self.most_scenarios).eval()
+        models = [fit.model_ for fit in fits if fit.model_]
+        self.model_ = Blended(models, shares, self.most_scenarios).eval()
 
     def _facts(self) -> dict[str, Any]:
         candidates, folds = zip(*self.jobs_, strict=True)
@@ -194,12 +192,7 @@ def fit_jobs(
     return methods
 
 
-def models_of(fits: Sequence[Method]) -> list[nn.Module]:
-    return [fit.model_ for fit in fits if fit.model_ is not None]
-
-
 def any_progress(methods: Sequence[Method]) -> bool:
-    """Whether one of the methods shows its progress."""
     return any(t.progress for m in methods if (t := m.trains()) is not None)
 
 

@@ -78,7 +78,7 @@ class HeldOut:
         return self.observed.gather(1, g.argmin(1, keepdim=True))[:, 0].sum(-1)
 
     def of(self, candidates: Sequence[int]) -> "HeldOut":
-        """The same table of some of the candidates."""
+        """The table of some candidates."""
         return replace(self, expected=self.expected[:, list(candidates)])
 
 
@@ -95,9 +95,7 @@ def costs_of_each(parts: Sequence[HeldOut]) -> Float[Tensor, "K n"]:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Mean cost of a candidate's decisions on held-out rows, its standard error by blocks, how
-    often the candidate was fitted, and its weight in the blend.
-    """
+    """Cost of decisions on held-out rows, its standard error by blocks, fits and weight."""
 
     name: str
     cost: float
@@ -129,11 +127,11 @@ class Greedy(Selection):
     Arguments:
         rounds: int, default 20. How many candidates are added.
 
-    Reference: Caruana, Niculescu-Mizil, Crew and Ksikes, Ensemble Selection from Libraries of
+    Caruana, Niculescu-Mizil, Crew and Ksikes, Ensemble Selection from Libraries of
     Models, ICML 2004.
 
-    >>> Greedy(rounds=10)
-    Greedy(rounds=10)
+    >>> Greedy(rounds=10).rounds
+    10
     """
 
     rounds: int = 20

@@ -3,8 +3,8 @@
     g(x, a) = sum_i w_i(x) f(y_i, a),
     w_i(x) = mean over trees t of 1[leaf_t(x_i) = leaf_t(x)] / (rows in leaf_t(x))
 
-Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Science 2020.
-Breiman, Random Forests, Machine Learning 2001.
+Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Science 2020; Breiman,
+Random Forests, Machine Learning 2001.
 """
 
 from dataclasses import dataclass, field
@@ -30,8 +30,7 @@ class RandomForest(ScenarioMethod):
     """The forest is grown by scikit-learn on bootstrap samples, for the mean of standardised y.
 
     The rows in a leaf are counted over the whole training set, also those that the tree's
-    bootstrap left out. The trees are then tables of tensors, which a model file can hold and a GPU
-    can descend. x is compared in single precision, as scikit-learn does.
+    bootstrap left out. The trees become tables of tensors, for model files and GPUs.
 
     Arguments:
         task: Task. The cost and the feasible set.
@@ -39,7 +38,7 @@ class RandomForest(ScenarioMethod):
         min_leaf: int, the fewest rows in a leaf, default None: the one of 5, 10, 20, 40, 80 whose
             forest of 50 trees costs least on validation.
         features: float, default 1.0. The share of the features each split looks at.
-        jobs: int, default 1. Processor cores that grow trees; -1 is all.
+        jobs: int, default 1. Cores that grow trees; -1 is all.
         solver: Solver, default Auto().
         seed: int, default 0. Of the bootstrap samples.
 
@@ -107,13 +106,8 @@ class RandomForest(ScenarioMethod):
     def _facts(self) -> dict[str, Any]:
         model = self.model_
         assert isinstance(model, Forest)
-        return {
-            "rows": len(model.y),
-            "nodes": len(model.feature),
-            "trees": len(model.root),
-            "depth": model.depth,
-            "min_leaf": model.min_leaf,
-        }
+        sizes = {"rows": len(model.y), "nodes": len(model.feature), "trees": len(model.root)}
+        return {**sizes, "depth": model.depth, "min_leaf": model.min_leaf}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         _, y = self._blank(facts["rows"])
@@ -180,11 +174,10 @@ class Forest(WeightedLabels):
 
 def _turned(y: Tensor) -> Tensor:
     """y turned into as few columns as there are rows: no distance changes, and so no split."""
-    if y.shape[1] <= len(y):
-        return y
-    left, size, _ = torch.linalg.svd(y, full_matrices=False)
-    turned: Tensor = left * size
-    return turned
+    if y.shape[1] > len(y):
+        left, size, _ = torch.linalg.svd(y, full_matrices=False)
+        y = left * size
+    return y
 
 
 def _tree(tree: Any, first: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
