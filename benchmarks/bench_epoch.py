@@ -56,7 +56,7 @@ def seconds(method, data):
 
 def measure(name, problem):
     from costscape.bench import method_of
-    from costscape.methods.forecast import base as forecasting
+    from costscape.methods.forecast import forecast_method as forecasting
 
     made = method_of(name)(problem, 0)
     if shortened(made, 2) is None:

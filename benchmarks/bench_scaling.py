@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from costscape import DF2, Absolute, Anchored, Training
 from costscape.bench.memory import peak, watch
 from costscape.data import Dataset
-from costscape.methods.df2.targets import Objective
+from costscape.methods.df2.slopes import Objective
 from costscape.problems import inventory
 
 START = {"rows": 2048, "points": 250, "actions": 100, "dimensions": 8}

@@ -15,7 +15,7 @@ from common import at_least, least, reported, show
 from costscape import DF2
 from costscape.bench import PROBLEMS
 from costscape.data import Dataset
-from costscape.methods.df2.targets import Objective
+from costscape.methods.df2.slopes import Objective
 
 BATCH, ACTIONS = 64, 100
 

@@ -17,7 +17,7 @@ from common import at_least, least, show
 
 from costscape import DF2, LSTM, CvxpyLayer, SeparableTask
 from costscape.data import Dataset
-from costscape.methods.df2.targets import Objective
+from costscape.methods.df2.slopes import Objective
 from costscape.models import MixtureForecast, Units
 from costscape.problems import wind_bidding, wind_farm
 from costscape.scenarios import ExpectedCost, Scenarios

@@ -15,7 +15,8 @@ import costscape as cs
 from costscape.bench.zoo import GENERATED, ZOO
 from costscape.cli import app
 from costscape.methods.df2 import df2
-from costscape.methods.forecast import base as forecasting
+from costscape.methods.df2.slopes import OWN_ACTIONS, SHARED_ACTIONS
+from costscape.methods.forecast import forecast_method as forecasting
 from costscape.models.outcome_network import usual_points
 from costscape.solvers.auto import STRONGEST_FIRST
 
@@ -222,7 +223,7 @@ def test_the_settings_of_df2_are_documented_with_their_defaults():
     assert f"`most_scenarios={made.most_scenarios}`" in page
     assert f"rate {df2.RATE:.0e}".replace("e-0", "e-") in page
     for form in (cs.Absolute(), cs.Anchored(), cs.LocationScale()):
-        actions = df2.SHARED_ACTIONS if form == cs.Absolute() else df2.OWN_ACTIONS
+        actions = SHARED_ACTIONS if form == cs.Absolute() else OWN_ACTIONS
         line = rf"\| `{type(form).__name__}\(\)` \|.*\| {usual_points(form)} \| {actions} \|"
         assert re.search(line, text("docs/concepts/expected-cost.md"))
 

@@ -30,18 +30,18 @@ def settings_of(name):
 
 def change_defaults(s):
     """Set the constants of DF2's default that are not settings of its constructor."""
-    from costscape.methods import blended_fit
-    from costscape.methods.df2 import df2
+    from costscape.methods import ensemble
+    from costscape.methods.df2 import slopes
     from costscape.models import outcome_network
     from costscape.training import settings
 
     outcome_network.OWN_POINTS = int(s.pop("points", outcome_network.OWN_POINTS))
     outcome_network.SHARED_POINTS = int(s.pop("shared_points", outcome_network.SHARED_POINTS))
-    df2.OWN_ACTIONS = int(s.pop("actions", df2.OWN_ACTIONS))
-    df2.SHARED_ACTIONS = int(s.pop("shared_actions", df2.SHARED_ACTIONS))
+    slopes.OWN_ACTIONS = int(s.pop("actions", slopes.OWN_ACTIONS))
+    slopes.SHARED_ACTIONS = int(s.pop("shared_actions", slopes.SHARED_ACTIONS))
     settings.STEPS = int(s.pop("steps", settings.STEPS))
     settings.PATIENCE = s.pop("patience_part", settings.PATIENCE)
-    blended_fit.BEHIND = s.pop("behind", blended_fit.BEHIND)
+    ensemble.BEHIND = s.pop("behind", ensemble.BEHIND)
 
 
 def run(problem, name, device="cpu"):

@@ -233,7 +233,7 @@ def quick_candidates(monkeypatch):
         return [m.changed(**changes.get(type(m), {})) for m in real(*given)]
 
     monkeypatch.setattr(module, "default_candidates", made)
-    monkeypatch.setattr("costscape.methods.blended_fit.BEHIND", 1e9)  # none is left out
+    monkeypatch.setattr("costscape.methods.ensemble.BEHIND", 1e9)  # none is left out
 
 
 @pytest.mark.parametrize("low", [0.0, -2.0], ids=["positive", "of both signs"])

@@ -9,9 +9,9 @@ from costscape import Auto, Budget, ProjectedAdam, Task, load
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.methods.scoring import validation_cost
-from costscape.methods.weighted.base import median_distance
+from costscape.methods.selection import validation_cost
 from costscape.methods.weighted.cme import CME, PENALTIES, WIDTHS, Embedding, _exact, _nystroem
+from costscape.methods.weighted.weighted_labels import median_distance
 from costscape.models import Standardise
 
 QUICK = ProjectedAdam(steps=60, starts=1)

@@ -6,7 +6,7 @@ import torch
 
 from costscape import DF2, Absolute, Anchored, Box, Costs, LocationScale, Slopes, Task
 from costscape.data import Dataset
-from costscape.methods.df2.targets import Objective, Target
+from costscape.methods.df2.slopes import Objective, Target, objectives_of
 
 J = 5
 FORMS = [Absolute(), Anchored(), LocationScale()]
@@ -199,10 +199,14 @@ def test_the_loss_depends_on_the_generator_alone(world):
 # ---- the outcomes beside the cost
 
 
+def objectives(method, task, y):
+    return objectives_of(method.target, task, y, method.outcome_share, method.seed)
+
+
 def test_the_outcomes_enter_with_their_share_each_in_its_own_unit(world):
     method, task, model, batch = world(outcome_share=0.3)
     y = torch.rand(200, 2, dtype=torch.float64) * torch.tensor([1.0, 3.0])
-    cost, errors = method._objectives(task, y)
+    cost, errors = objectives(method, task, y)
     assert cost.task is task
     lower, upper = errors.task.feasible.bounds
     assert torch.equal(lower, y.amin(0))
@@ -222,15 +226,15 @@ def test_the_outcomes_enter_with_their_share_each_in_its_own_unit(world):
 def test_without_a_share_or_for_a_matrix_only_the_cost_counts(world):
     y = torch.rand(20, 2, dtype=torch.float64)
     method, task, _, _ = world()
-    assert len(method._objectives(task, y)) == 1
+    assert len(objectives(method, task, y)) == 1
     method.outcome_share = 0.3
-    assert len(method._objectives(task, y)) == 2
+    assert len(objectives(method, task, y)) == 2
     matrix = Task(lambda y, a: (y.sum(-1) - a).square().sum(-1), task.feasible, y_dims=2)
-    assert len(method._objectives(matrix, torch.rand(20, 2, 3, dtype=torch.float64))) == 1
+    assert len(objectives(method, matrix, torch.rand(20, 2, 3, dtype=torch.float64))) == 1
 
 
 def test_a_negative_share_is_refused(newsvendor):
-    with pytest.raises(ValueError, match="DF2 needs outcome_share of at least 0, but got -1"):
+    with pytest.raises(ValueError, match="DF2 needs outcome_share >= 0, but got -1"):
         DF2(newsvendor(), outcome_share=-1.0)
 
 

@@ -9,8 +9,8 @@ from costscape import Auto, ProjectedAdam, Simplex, Task, load
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
-from costscape.methods.scoring import validation_cost
-from costscape.methods.weighted import base as labels
+from costscape.methods.selection import validation_cost
+from costscape.methods.weighted import weighted_labels as labels
 from costscape.methods.weighted.kernel_smoother import TRIED, KernelSmoother
 
 QUICK = ProjectedAdam(steps=60, starts=1)

@@ -18,8 +18,8 @@ from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
 from costscape.methods.forecast import lancer
+from costscape.methods.forecast.decision_samples import hindsight_actions
 from costscape.methods.forecast.lancer import LANCER, Landscape, descend
-from costscape.methods.scoring import hindsight_actions
 from costscape.models.forecasts import Mixture, PointForecast
 from costscape.models.scaling import Units
 from costscape.solvers import Auto, ProjectedAdam

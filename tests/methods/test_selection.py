@@ -34,9 +34,9 @@ from costscape.methods.selection import (
     clearly_behind,
     costs_of,
     held_out,
-    on_simplex,
     some_rows,
 )
+from costscape.methods.slope_weights import on_simplex
 
 GRID = torch.linspace(0, 1, 101, dtype=torch.float64)
 

@@ -21,10 +21,10 @@ from costscape import (
 )
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
+from costscape.methods.forecast.decision_samples import hindsight_actions
 from costscape.methods.forecast.langevin import Langevin
 from costscape.methods.forecast.so_ebm import SOEBM, spread
 from costscape.methods.forecast.two_stage import TwoStage
-from costscape.methods.scoring import hindsight_actions
 from costscape.models.forecasts import Mixture, Point
 from costscape.problems.two_sided import TwoSided
 

@@ -19,7 +19,7 @@ from costscape import (
     Slopes,
     Task,
 )
-from costscape.methods.df2.targets import LABELS, POINTS, _squares, absolute_errors
+from costscape.methods.df2.slopes import LABELS, POINTS, _squares, absolute_errors
 
 
 def terms(y, a):

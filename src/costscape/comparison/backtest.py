@@ -21,7 +21,7 @@ from costscape.comparison.candidates import Trial, check_methods, default_method
 from costscape.comparison.result import Comparison
 from costscape.evaluation import hindsight_cost
 from costscape.methods import Method
-from costscape.methods.base import HELD_OUT
+from costscape.methods.method import HELD_OUT
 from costscape.task import Refusal, Task
 from costscape.training import Training
 from costscape.training.progress import one_bar

@@ -1,11 +1,10 @@
 """Methods: each learns from (x, y) and decides. This is the list of their public names."""
 
-from costscape.methods.base import Method as Method
 from costscape.methods.blend import Blend as Blend
 from costscape.methods.crossfit import CrossFit as CrossFit
+from costscape.methods.df2.costs import Costs as Costs
 from costscape.methods.df2.df2 import DF2 as DF2
-from costscape.methods.df2.targets import Costs as Costs
-from costscape.methods.df2.targets import Slopes as Slopes
+from costscape.methods.df2.slopes import Slopes as Slopes
 from costscape.methods.forecast.dfl import DFL as DFL
 from costscape.methods.forecast.egl import EGL as EGL
 from costscape.methods.forecast.lancer import LANCER as LANCER
@@ -20,10 +19,11 @@ from costscape.methods.forecast.so_ebm import SOEBM as SOEBM
 from costscape.methods.forecast.taskmet import TaskMet as TaskMet
 from costscape.methods.forecast.two_stage import TwoStage as TwoStage
 from costscape.methods.loading import load as load
+from costscape.methods.method import Method as Method
 from costscape.methods.plain_network import PlainNetwork as PlainNetwork
 from costscape.methods.policy_net import PolicyNet as PolicyNet
 from costscape.methods.selection import Greedy as Greedy
-from costscape.methods.selection import SlopeWeights as SlopeWeights
+from costscape.methods.slope_weights import SlopeWeights as SlopeWeights
 from costscape.methods.surfaces import ScenarioMethod as ScenarioMethod
 from costscape.methods.surfaces import SurfaceMethod as SurfaceMethod
 from costscape.methods.weighted.cme import CME as CME

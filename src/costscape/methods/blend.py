@@ -10,16 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torch import nn
-
 from costscape.data import Dataset, check_folds, join
-from costscape.methods import saving
-from costscape.methods.base import Method
-from costscape.methods.blended_fit import Candidate, fit_blend
 from costscape.methods.df2.df2 import DF2
-from costscape.methods.ensemble import EnsembleMethod, check_scenarios
+from costscape.methods.ensemble import MOST, EnsembleMethod
 from costscape.methods.forecast.two_stage import TwoStage
+from costscape.methods.method import Method
 from costscape.methods.selection import Greedy, Selection
+from costscape.methods.surfaces import check_scenarios
 from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
 from costscape.methods.weighted.random_forest import RandomForest
 from costscape.models import Mixture, Outcomes, deep_by_shape
@@ -28,7 +25,6 @@ from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Training
 
-MOST = 4000  # scenarios that decide
 RATE = 3e-3  # of the mixture, for its short schedule; no other rate was tried
 DRAWS = 400  # of a mixture in a blend: its folds add up
 
@@ -38,17 +34,19 @@ class Blend(EnsembleMethod):
     """Candidates of several families, cross-fitted and mixed.
 
     Arguments:
-        task: the cost and the feasible set, the same for all candidates.
-        methods: unfitted methods with scenarios. None takes DF2 with each form of outcomes that
-            suits the data, a two-stage mixture of three Gaussians, a random forest and nearest
-            neighbours.
-        folds: how many parts of the rows, in time order, are left out one after the other.
-        selection: Greedy() by decision cost, or SlopeWeights() by the slopes loss.
-        most_scenarios: how many scenarios decide at most, by systematic resampling.
-        solver: decides; ``Auto()`` picks the strongest one that serves.
-        workers: processes that fit side by side.
-        training: of the networks of the default candidates.
-        seed: of the default candidates.
+        task: Task. The cost and the feasible set, the same for all candidates.
+        methods: list of unfitted methods with scenarios, default None: DF2 with each form of
+            outcomes that suits the data, a two-stage mixture of three Gaussians, a random forest
+            and nearest neighbours.
+        folds: int, default 4. How many parts of the rows, in time order, are left out one after
+            the other.
+        selection: Selection, default Greedy() by decision cost; SlopeWeights() by the slopes loss.
+        most_scenarios: int, default 4000. How many scenarios decide at most, by systematic
+            resampling.
+        solver: Solver, default Auto(), the strongest one that serves.
+        workers: int, default 1. Processes that fit side by side.
+        training: Training, default Training(). Of the networks of the default candidates.
+        seed: int, default 0. Of the default candidates.
 
     After ``fit``, ``weights_`` has the weight of each candidate by name, and ``held_out_`` a line
     for each: cost of its decisions on held-out rows, standard error, folds fitted, weight. A
@@ -56,6 +54,11 @@ class Blend(EnsembleMethod):
 
     Cost: ``folds`` fits of each candidate that stays. Methods that give actions and no scenarios,
     such as PolicyNet, are refused: judged by g, no action is better than the minimiser of g.
+
+    >>> import costscape as cs
+    >>> task = cs.problems.inventory()
+    >>> cs.Blend(task, [cs.NearestNeighbours(task), cs.RandomForest(task)], folds=5).folds
+    5
     """
 
     task: Task
@@ -85,9 +88,6 @@ class Blend(EnsembleMethod):
                     f"made for another one than Blend's. Pass the same task to all."
                 )
 
-    def candidates(self) -> Sequence[Method]:
-        return self.tried_
-
     def changed(self, **settings: Any) -> "Blend":
         """A copy; the task, the seed and the training reach the candidates, too."""
         if self.methods is not None and "methods" not in settings:
@@ -103,39 +103,11 @@ class Blend(EnsembleMethod):
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         pairs = join(train, val)
-        self.tried_ = self._on_one_device(self._candidates(pairs))
-        found = fit_blend(
-            self.tried_,
-            names_of(self.tried_),
-            pairs,
-            self.folds,
-            self.selection,
-            self.solver,
-            self.workers,
-            "Blend",
-            self.seed,
-        )
-        self._adopt(found.fits, found.jobs, found.shares, self.most_scenarios)
-        self.held_out_ = found.table
-        self.weights_ = {line.name: line.weight for line in found.table}
+        self.tried_ = self._on_one_device(self._candidates(suitable(pairs.x, pairs.y)))
+        self._fit_blend(names_of(self.tried_), pairs)
 
-    def chosen(self) -> dict[str, Any]:
-        return {"weights": self.weights_, "held_out": {c.name: c.cost for c in self.held_out_}}
-
-    def _facts(self) -> dict[str, Any]:
-        lines = [vars(line) for line in self.held_out_]
-        forms = [saving.to_json(m.outcomes) for m in self.tried_ if isinstance(m, DF2)]
-        usual = {} if self.methods else {"forms": forms}
-        return {**self._ensemble_facts(), **usual, "held_out": lines}
-
-    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
-        self.held_out_ = [Candidate(**line) for line in facts["held_out"]]
-        self.weights_ = {line.name: line.weight for line in self.held_out_}
-        forms = [saving.from_json(form) for form in facts.get("forms", [])]
-        self.tried_ = self._candidates(Dataset(*self._blank(2)), forms)
-        return self._rebuilt_ensemble(facts)
-
-    def _candidates(self, pairs: Dataset, forms: Sequence[Outcomes] | None = None) -> list[Method]:
+    def _candidates(self, forms: Sequence[Outcomes]) -> list[Method]:
+        pairs = Dataset(*self._blank(2))
         return self.methods or default_candidates(
             self.task, pairs, self.training, self.solver, self.seed, forms
         )
@@ -145,9 +117,7 @@ class Blend(EnsembleMethod):
         here = self.task.feasible.bounds[0].device
         places = [training.where() for m in candidates if (training := m.trains()) is not None]
         task = self._move_task(places[0] if places else here)
-        return (
-            list(candidates) if task is self.task else [m.changed(task=task) for m in candidates]
-        )
+        return [m if task is self.task else m.changed(task=task) for m in candidates]
 
 
 def default_candidates(

@@ -3,28 +3,18 @@
     g(x, a) = mean_k g_k(x, a),    g_k fitted without fold k, and early-stopped on fold k
 
 No fit chooses its epoch or its settings on pairs that it has learned from, and together the fits
-learn from all pairs. Methods that put weights on past outcomes could be fitted to all pairs once
-the folds have chosen their settings. On the zoo that decides as well as the mean of the fits does
-(benchmarks/zoo), so the mean is used for every method.
+learn from all pairs.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from torch import nn
-
 from costscape.data import Dataset, check_folds, join, time_folds
-from costscape.methods.base import Method
-from costscape.methods.ensemble import (
-    EnsembleMethod,
-    Job,
-    check_scenarios,
-    fit_jobs,
-)
+from costscape.methods.ensemble import MOST, EnsembleMethod, Job, fit_jobs
+from costscape.methods.method import Method
+from costscape.methods.surfaces import check_scenarios
 from costscape.training import Training
-
-MOST = 4000  # scenarios that decide
 
 
 @dataclass
@@ -32,12 +22,13 @@ class CrossFit(EnsembleMethod):
     """A method fitted once for each fold, its scenarios averaged.
 
     Arguments:
-        method: an unfitted method with scenarios.
-        folds: how many parts, in time order, are left out one after the other.
-        workers: processes that fit folds side by side. joblib starts them. After
+        method: Method. An unfitted method with scenarios.
+        folds: int, default 4. How many parts, in time order, are left out one after the other.
+        workers: int, default 1. Processes that fit folds side by side. joblib starts them. After
             ``ray.util.joblib.register_ray()``, inside ``joblib.parallel_config("ray")``, they run
             on a Ray cluster. On a GPU DF2's networks are fitted in one batch.
-        most_scenarios: how many scenarios decide at most, by systematic resampling.
+        most_scenarios: int, default 4000. How many scenarios decide at most, by systematic
+            resampling.
 
     Cost: ``folds`` fits to (folds - 1) / folds of the pairs.
 
@@ -57,9 +48,6 @@ class CrossFit(EnsembleMethod):
         check_folds("CrossFit", self.folds)
         method: Any = self.method
         self.task, self.solver, self.seed = method.task, method.solver, method.seed
-
-    def candidates(self) -> Sequence[Method]:
-        return [self.method]
 
     def changed(self, **settings: Any) -> "CrossFit":
         own = {f.name for f in fields(self)}
@@ -83,14 +71,12 @@ class CrossFit(EnsembleMethod):
         folds = time_folds(len(pairs), self.folds)
         jobs = [Job(0, k) for k in range(self.folds)]
         title = f"{type(self.method).__name__}, {self.folds} folds"
-        fits = fit_jobs({0: self.method}, jobs, pairs, folds, self.workers, title)
-        self._adopt(fits, jobs, [1 / len(fits)] * len(fits), self.most_scenarios)
+        self.tried_ = self._candidates()
+        fits = fit_jobs(self.tried_, jobs, pairs, folds, self.workers, title)
+        self._adopt(fits, jobs, [1 / len(fits)] * len(fits))
 
     def chosen(self) -> dict[str, Any]:
         return {"fits": [fit.chosen() for fit in self.fits_]}
 
-    def _facts(self) -> dict[str, Any]:
-        return self._ensemble_facts()
-
-    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
-        return self._rebuilt_ensemble(facts)
+    def _candidates(self, forms: Sequence[Any] = ()) -> list[Method]:
+        return [self.method]

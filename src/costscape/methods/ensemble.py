@@ -6,23 +6,36 @@ A fit is a candidate, an unfitted method, fitted without one fold of the pairs.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
-from costscape.data import Dataset, Fold
-from costscape.methods.base import Method
+from costscape.data import Dataset, Fold, check_folds, time_folds
+from costscape.methods import saving
+from costscape.methods.method import Method
+from costscape.methods.parallel_fits import fit_in_processes, fit_on_gpu
+from costscape.methods.selection import (
+    Candidate,
+    HeldOut,
+    Selection,
+    candidate_line,
+    clearly_behind,
+    costs_of_each,
+    held_out,
+    some_rows,
+)
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.scenarios import Scenarios, union
+from costscape.training import History
 from costscape.training.progress import one_bar
 
-APART = 1000  # between the seeds of two folds of a candidate
+BEHIND = 3.0  # block standard errors above the best after which a candidate is left out
+MOST = 4000  # scenarios that decide
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
+class Job(NamedTuple):
     """A candidate, by its number, to be fitted without a fold."""
 
     candidate: int
@@ -42,189 +55,147 @@ class Blended(nn.Module):
         self,
         members: Sequence[nn.Module],
         shares: Sequence[float] | None = None,
-        most: int | None = None,
+        most: int = MOST,
     ) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
-        # plain numbers, which keep all digits when the members change their precision
-        self.shares = [1 / len(members)] * len(members) if shares is None else list(shares)
+        self.shares = None if shares is None else list(shares)  # not rounded to the models' dtype
         self.most = most
 
     def forward(self, x: Tensor) -> Scenarios:
-        s = union([member(x) for member in self.members], self.shares)
-        return s if self.most is None else s.thinned(self.most)
+        return union([member(x) for member in self.members], self.shares).thinned(self.most)
 
 
 class EnsembleMethod(ScenarioMethod):
-    """A method that fits other methods and mixes their scenarios.
+    """A method that cross-fits candidates, ``tried_``, and mixes their scenarios.
 
-    ``fits_`` are the fitted methods, ``shares_`` their weights in the mixture, and ``jobs_`` says
-    which candidate each fit is of.
+    ``fits_`` are the fitted methods, ``shares_`` their weights in the mixture, and ``jobs_`` their
+    candidates and folds. ``held_out_`` has a line for each candidate, ``weights_`` its weight.
     """
 
+    folds: int
+    workers: int
+    most_scenarios: int
+    selection: Selection
+
+    tried_: list[Method]
     fits_: list[Method]
     jobs_: list[Job]
     shares_: list[float]
-    tried_: list[Method]  # the candidates
-    held_out_: list[Any]  # a line for each candidate (``blended_fit.Candidate``)
+    held_out_: list[Candidate]
     weights_: dict[str, float]
+    history_: list[History]
 
     @abstractmethod
-    def candidates(self) -> Sequence[Method]:
-        """The unfitted methods that were cross-fitted."""
+    def _candidates(self, forms: Sequence[Any]) -> list[Method]:
+        """The unfitted methods; ``forms`` are the forms of outcomes of DF2 among them."""
 
-    def _adopt(
-        self, fits: Sequence[Method], jobs: Sequence[Job], shares: Sequence[float], most: int
-    ) -> None:
+    def chosen(self) -> dict[str, Any]:
+        return {"weights": self.weights_, "held_out": {c.name: c.cost for c in self.held_out_}}
+
+    def _fit_blend(self, names: Sequence[str], pairs: Dataset) -> None:
+        """Fit ``tried_`` fold by fold, and weight them by what their decisions cost.
+
+        Candidates clearly behind after the first fold are not fitted again.
+        """
+        several = len(self.tried_)
+        check_folds(type(self).__name__, self.folds, len(pairs))
+        folds = time_folds(len(pairs), self.folds)
+        fits: dict[Job, Method] = {}
+
+        def fit(candidates: Sequence[int], numbers: Sequence[int]) -> list[HeldOut]:
+            jobs = [Job(c, k) for c in candidates for k in numbers]
+            new = fit_jobs(self.tried_, jobs, pairs, folds, self.workers, "")
+            fits.update(zip(jobs, new, strict=True))
+            groups = {k: [fits[Job(c, k)] for c in candidates] for k in numbers}
+            return [self._table(group, take(pairs, folds[k].held)) for k, group in groups.items()]
+
+        with one_bar(type(self).__name__, several * self.folds, any_progress(self.tried_)) as bar:
+            with bar(0, several):
+                (first,) = fit(range(several), [0])
+            costs = dict(enumerate(first_costs := costs_of_each([first])))
+            behind = clearly_behind(first_costs, BEHIND)
+            left = [c for c in range(several) if c not in behind]
+            with bar(several, several * (self.folds - 1)):
+                parts = [first.of(left), *fit(left, range(1, self.folds))]
+        costs |= dict(zip(left, costs_of_each(parts), strict=True))
+        w = self.selection.weights(parts) if len(left) > 1 else torch.ones(1)
+        weights = {c: float(w[i]) for i, c in enumerate(left)}
+        self.held_out_ = [
+            candidate_line(name, costs[c], self.folds if c in left else 1, weights.get(c, 0.0))
+            for c, name in enumerate(names)
+        ]
+        self.weights_ = {line.name: line.weight for line in self.held_out_}
+        jobs = [Job(c, k) for c in left if weights[c] > 0 for k in range(self.folds)]
+        shares = [weights[job.candidate] / self.folds for job in jobs]
+        self._adopt([fits[job] for job in jobs], jobs, shares)
+
+    def _table(self, fits: Sequence[Method], data: Dataset) -> HeldOut:
+        task = fits[0].task_
+        assert task is not None
+        data = some_rows(task, data.to(fits[0].device(), data.x.dtype), self.solver)
+        return held_out(task, [f.model_ for f in fits if f.model_], data, self.solver, self.seed)
+
+    def _adopt(self, fits: Sequence[Method], jobs: Sequence[Job], shares: Sequence[float]) -> None:
         """Become the mixture of these fits."""
         self.fits_, self.jobs_, self.shares_ = list(fits), list(jobs), list(shares)
         self.task_ = self.fits_[0].task_
-        self.model_ = Blended([_model(fit) for fit in fits], shares, most).eval()
+        models = [fit.model_ for fit in fits if fit.model_]
+        self.model_ = Blended(models, shares, self.most_scenarios).eval()
 
-    def _ensemble_facts(self) -> dict[str, Any]:
-        assert isinstance(self.model_, Blended)
+    def _facts(self) -> dict[str, Any]:
+        candidates, folds = zip(*self.jobs_, strict=True)
+        forms = [saving.to_json(m.outcomes) for m in self.tried_ if hasattr(m, "outcomes")]
         return {
-            "candidates": [job.candidate for job in self.jobs_],
-            "folds": [job.fold for job in self.jobs_],
+            "candidates": candidates,
+            "folds": folds,
             "shares": self.shares_,
-            "most": self.model_.most,
             "fits": [fit._facts() for fit in self.fits_],
+            "forms": [form for form in forms if not saving.needs_caller(form)],
+            "held_out": [vars(line) for line in getattr(self, "held_out_", [])],
         }
 
-    def _rebuilt_ensemble(self, facts: dict[str, Any]) -> nn.Module:
-        known = self.candidates()
-        self.jobs_ = [Job(*pair) for pair in zip(facts["candidates"], facts["folds"], strict=True)]
-        self.shares_ = list(facts["shares"])
-        self.fits_ = []
-        for job, inner in zip(self.jobs_, facts["fits"], strict=True):
-            fit = prepared(known[job.candidate], job)
+    def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
+        self.held_out_ = [Candidate(**line) for line in facts.get("held_out", [])]
+        self.weights_ = {line.name: line.weight for line in self.held_out_}
+        self.tried_ = self._candidates([saving.from_json(f) for f in facts.get("forms", [])])
+        jobs = [Job(*pair) for pair in zip(facts["candidates"], facts["folds"], strict=True)]
+        fits = [self.tried_[job.candidate].for_fold(*job) for job in jobs]
+        for fit, inner in zip(fits, facts["fits"], strict=True):
             fit.x_shape_, fit.y_shape_, fit.task_ = self.x_shape_, self.y_shape_, self.task_
             fit.model_ = fit._rebuild(inner)
-            self.fits_.append(fit)
-        return Blended([_model(fit) for fit in self.fits_], self.shares_, facts["most"])
-
-
-def check_scenarios(owner: str, method: Method) -> None:
-    """One sentence for something that is no method of scenarios."""
-    if not isinstance(method, Method) or not is_dataclass(method):
-        raise TypeError(
-            f"{owner} needs unfitted methods such as cs.TwoStage(task), but got "
-            f"{type(method).__name__}. Pass the method itself."
-        )
-    if not isinstance(method, ScenarioMethod):
-        raise TypeError(
-            f"{owner} mixes scenarios, and {type(method).__name__} gives none. Take a method with "
-            f"scenarios, such as cs.TwoStage, or fit {type(method).__name__} by itself."
-        )
+        self._adopt(fits, jobs, facts["shares"])
+        return self._fitted()
 
 
 def fit_jobs(
-    candidates: Mapping[int, Method],
+    candidates: Sequence[Method],
     jobs: Sequence[Job],
     pairs: Dataset,
     folds: Sequence[Fold],
     workers: int,
     title: str,
 ) -> list[Method]:
-    """Fit each job, of a candidate by its number.
-
-    Together on a GPU where the method can, in processes, or one by one.
-    """
-    methods = [prepared(candidates[job.candidate], job) for job in jobs]
-    parts = [_parts(pairs, folds, job) for job in jobs]
+    """Fit each job: together on a GPU where the method can, in processes, or one by one."""
+    methods = [candidates[job.candidate].for_fold(*job) for job in jobs]
+    parts = [(take(pairs, folds[k].rows), take(pairs, folds[k].held)) for _, k in jobs]
     shown = any_progress(methods)
     if workers > 1 and len(jobs) > 1:
-        return _in_processes(methods, parts, workers, title, shown)
-    left = _together(methods, jobs, pairs, folds)
+        return fit_in_processes(methods, parts, workers, title, shown)
+    on_gpu = any(m.device().type == "cuda" for m in methods)
+    done = fit_on_gpu(methods, [folds[k] for _, k in jobs], pairs) if on_gpu else set()
     with one_bar(title, len(methods), shown) as job_bar:
         for i, (method, (train, held)) in enumerate(zip(methods, parts, strict=True)):
             with job_bar(i):
-                if left[i]:
-                    _fit(method, train, held)
+                if i not in done:
+                    method.fit(train.x, train.y, val=(held.x, held.y))
     return methods
 
 
 def any_progress(methods: Sequence[Method]) -> bool:
-    """Whether one of the methods shows its progress."""
     return any(t.progress for m in methods if (t := m.trains()) is not None)
 
 
-def prepared(candidate: Method, job: Job) -> Method:
-    """The candidate with the seed and the checkpoint of the job."""
-    changes: dict[str, Any] = {"seed": candidate.seed + APART * job.fold}
-    training = candidate.trains()
-    if training is not None and training.checkpoint is not None:
-        name = f"{training.checkpoint}.{job.candidate}-{job.fold}"
-        changes["training"] = replace(training, checkpoint=name)
-    return candidate.changed(**changes)
-
-
-def _together(
-    methods: Sequence[Method], jobs: Sequence[Job], pairs: Dataset, folds: Sequence[Fold]
-) -> list[bool]:
-    """Fit what can be fitted in one batch; which of the methods are left."""
-    left = [True] * len(methods)
-    for cls in dict.fromkeys(type(m) for m in methods):
-        mine = [i for i, m in enumerate(methods) if type(m) is cls]
-        numbers = [jobs[i].fold for i in mine]
-        if len(mine) > 1 and cls.fit_together(
-            [methods[i] for i in mine], pairs, [folds[k] for k in numbers]
-        ):
-            for i in mine:
-                left[i] = False
-    return left
-
-
-def _in_processes(
-    methods: Sequence[Method],
-    parts: Sequence[tuple[Dataset, Dataset]],
-    workers: int,
-    title: str,
-    shown: bool,
-) -> list[Method]:
-    """By joblib, in processes of this machine, or where ``joblib.parallel_config`` says."""
-    from joblib import Parallel, delayed
-
-    quiet = [_quiet(method) for method in methods]
-    work = [delayed(_fitted)(i, m, *p) for i, (m, p) in enumerate(zip(quiet, parts, strict=True))]
-    fits: dict[int, Method] = {}
-    with one_bar(title, len(work), shown) as job_bar:
-        try:
-            pool = Parallel(n_jobs=workers, return_as="generator_unordered")
-        except ValueError:  # Ray's backend returns all fits at the end
-            pool = Parallel(n_jobs=workers)
-        for done, (i, fit) in enumerate(pool(work)):
-            with job_bar(done):
-                fits[i] = fit
-    return [fits[i] for i in range(len(methods))]
-
-
-def _quiet(method: Method) -> Method:
-    training = method.trains()
-    if training is None:
-        return method
-    return method.changed(training=replace(training, progress=False))
-
-
-def _fitted(i: int, method: Method, train: Dataset, held: Dataset) -> tuple[int, Method]:
-    _fit(method, train, held)
-    return i, method
-
-
-def _fit(method: Method, train: Dataset, held: Dataset) -> None:
-    method.fit(train.x, train.y, val=(held.x, held.y))
-
-
-def _parts(pairs: Dataset, folds: Sequence[Fold], job: Job) -> tuple[Dataset, Dataset]:
-    fold = folds[job.fold]
-    return take(pairs, fold.rows), take(pairs, fold.held)
-
-
-def take(pairs: Dataset, rows: Any) -> Dataset:
+def take(pairs: Dataset, rows: Tensor) -> Dataset:
     rows = rows.to(pairs.x.device)
     return Dataset(pairs.x[rows], pairs.y[rows])
-
-
-def _model(fit: Method) -> nn.Module:
-    assert fit.model_ is not None
-    return fit.model_

@@ -6,7 +6,7 @@ from typing import Any
 
 import costscape
 from costscape.methods import saving
-from costscape.methods.base import Method
+from costscape.methods.method import Method
 from costscape.task import Task
 
 
@@ -54,17 +54,16 @@ def _made(
     if rest and "method" not in stored:
         raise TypeError(f"{cls.__name__} has no setting named {', '.join(sorted(rest))}.")
 
-    def inner(found: dict[str, Any]) -> Method:
+    def inner(part: dict[str, Any]) -> Method:
         in_list = "method" not in stored
-        inside = _method_named(found["method"])
+        inside = _method_named(part["method"])
         if inside is None:
-            wanted = "methods=[...]" if in_list else f"method={found['method']}(task)"
+            wanted = "methods=[...]" if in_list else f"method={part['method']}(task)"
             raise ValueError(
-                f"{path} holds a {found['method']} inside a {head['method']}, and costscape has "
+                f"{path} holds a {part['method']} inside a {head['method']}, and costscape has "
                 f"no such method. Pass it again: load(path, task, {wanted})."
             )
-        asked = "methods=[...]" if in_list else again
-        return _made(inside, found, task, path, rest, asked)
+        return _made(inside, part, task, path, rest, "methods=[...]" if in_list else again)
 
     for name, value in stored.items():
         if missing := saving.needs_caller(value):

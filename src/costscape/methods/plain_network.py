@@ -14,7 +14,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.scoring import sampled_costs, spread_of, validation_cost
+from costscape.methods.cost_scale import sampled_costs, spread_of
+from costscape.methods.method import seeded
+from costscape.methods.selection import validation_cost
 from costscape.methods.surfaces import SurfaceMethod
 from costscape.models import Builder, Standardise, by_shape
 from costscape.models.cost_network import Free, InputConvex, Surface, SurfaceAt
@@ -79,15 +81,12 @@ class PlainNetwork(SurfaceMethod):
         return loss
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        device = self.training.where()
-        task = self._move_task(device)
-        train, val = (part.to(device, part.x.dtype) for part in (train, val))
+        task, train, val = self._on_device(train, val)
         cost = sampled_costs(_cost(task, self._groups()), task.feasible, train.y, self.seed)
         level, scale = cost.mean((0, 1)), cost.std((0, 1), correction=0)
         scale = scale.where(scale > 1e-6 * cost.abs().amax((0, 1)), 1.0)
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
-            torch.manual_seed(self.seed)
-            model = self._network(train.x, level, scale).to(device, train.x.dtype)
+        with seeded(self.seed, train.x.device):
+            model = self._network(train.x, level, scale).to(train.x)
         fit = Fit(
             model,
             lambda batch, rng: self.loss(task, model, batch, rng),
@@ -113,7 +112,7 @@ class PlainNetwork(SurfaceMethod):
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         x, _ = self._blank(2)
-        with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
+        with seeded(self.seed):  # fresh weights are drawn, to be overwritten
             return self._network(x, x.new_zeros(self._groups()), x.new_ones(self._groups()))
 
     def _network(self, x: Tensor, level: Tensor, scale: Tensor) -> Surface:

@@ -18,8 +18,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import Method
-from costscape.methods.scoring import sampled_costs
+from costscape.methods.cost_scale import sampled_costs
+from costscape.methods.method import Method, seeded
 from costscape.models import Builder, Standardise, by_shape
 from costscape.models.feasible_output import landing
 from costscape.sets import ConstraintSet, Finite
@@ -54,12 +54,9 @@ class PolicyNet(Method):
         check_ema("PolicyNet", self.ema)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        device = self.training.where()
-        task = self._move_task(device)
-        train, val = (part.to(device, part.x.dtype) for part in (train, val))
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
-            torch.manual_seed(self.seed)
-            model = self._network(train.x).to(device, train.x.dtype)
+        task, train, val = self._on_device(train, val)
+        with seeded(self.seed, train.x.device):
+            model = self._network(train.x).to(train.x)
         scale = _spread(sampled_costs(task.cost, task.feasible, train.y, self.seed))
         fit = Fit(
             model,
@@ -86,7 +83,7 @@ class PolicyNet(Method):
         return {}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
-        with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
+        with seeded(self.seed):  # fresh weights are drawn, to be overwritten
             return self._network(self._blank(2)[0])
 
     def _network(self, x: Tensor) -> nn.Module:
@@ -123,8 +120,8 @@ def policy_loss(
     """
     c = task.feasible
     if isinstance(c, Finite):
-        paid = task.cost(y.unsqueeze(1), c.actions.unsqueeze(0))  # (B, K)
-        return (z.softmax(-1) * paid).sum(-1).mean() / scale
+        costs = task.cost(y.unsqueeze(1), c.actions.unsqueeze(0))  # (B, K)
+        return (z.softmax(-1) * costs).sum(-1).mean() / scale
     land = landing(c)
     a = land(z)
     return task.cost(y, a).mean() / scale + CALL_BACK * land.excess(z, a).mean()

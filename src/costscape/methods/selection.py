@@ -1,4 +1,4 @@
-"""Weights of candidates, from pairs that none of them learned from.
+"""Costs of decisions on held-out rows: they choose epochs, and weight the candidates of a blend.
 
     g_w(x, a) = sum_c w_c g_c(x, a),    w on the simplex
 
@@ -8,32 +8,64 @@ then a look-up, argmin_j sum_c w_c g_c(x_i, a_ij), so that thousands of blends c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from costscape.block_bootstrap import block_length, standard_error
 from costscape.data import Dataset
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Finite, Simplex
-from costscape.solvers import Exhaustive, Separable, Solver
+from costscape.sets import Box, Finite
+from costscape.solvers import Exhaustive, Objective, Separable, Solver
 from costscape.solvers.auto import resolve
 from costscape.task import SeparableTask, Task
+from costscape.training.fit_state import Score
 
 ROWS, COSTLY_ROWS = 500, 128  # held-out rows of a fold, with an exact solver and with others
 NEAR, SPREAD = 25, 17  # actions between the candidates' decisions, and over all of C
 MIXES = 24  # actions between the decisions of several candidates, where C is no box
 
 
+def mean_cost(task: Task, y: Float[Tensor, "n ..."]) -> ExpectedCost:
+    """mean_i f(y_i, a) over the labels, whatever x."""
+    return ExpectedCost(task, Scenarios(y.new_full((1, len(y)), 1 / len(y)), y.unsqueeze(0)))
+
+
+def validation_cost(
+    task: Task,
+    data: Dataset,
+    solver: Solver,
+    surface: Callable[[nn.Module, Tensor], Objective] | None = None,
+) -> Score:
+    """score(model): the mean cost on ``data`` of the decisions of a model of scenarios.
+
+    ``surface`` reads a model that answers with something else. Solvers run coarsely. Iterative
+    ones start at the best constant action, so that a resumed fit scores as an unbroken one does,
+    and see every k-th row only where there are more than 128.
+    """
+    g = mean_cost(task, data.y[:: max(1, len(data) // 256)])
+    chosen = resolve(solver, g, task.feasible)
+    if not isinstance(chosen, Separable | Exhaustive):
+        data = data[:: max(1, len(data) // COSTLY_ROWS)]
+    start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
+
+    def score(model: nn.Module) -> float:
+        g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
+        a = solver.coarse().minimise(g, task.feasible, len(data), start).action
+        return float(task.cost(data.y, a).mean())
+
+    return score
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """Costs of J actions at n held-out rows, expected by K candidates and observed.
 
-    By coordinate, k = d, for a SeparableTask on a Box, and as a whole, k = 1, elsewhere. Actions
-    are sorted along J by coordinate.
+    By coordinate, k = d, for a SeparableTask on a Box, with sorted actions; k = 1 elsewhere.
     """
 
     action: Float[Tensor, "n J d"]
@@ -46,13 +78,36 @@ class HeldOut:
         return self.observed.gather(1, g.argmin(1, keepdim=True))[:, 0].sum(-1)
 
     def of(self, candidates: Sequence[int]) -> "HeldOut":
-        """The same table of some of the candidates."""
+        """The table of some candidates."""
         return replace(self, expected=self.expected[:, list(candidates)])
 
 
 def costs_of(parts: Sequence[HeldOut], weights: Float[Tensor, "K"]) -> Float[Tensor, "n"]:
     """What the decisions of a blend cost on the rows of all folds."""
     return torch.cat([part.costs(weights) for part in parts]).double()
+
+
+def costs_of_each(parts: Sequence[HeldOut]) -> Float[Tensor, "K n"]:
+    """What the decisions of each candidate cost on the rows of all folds."""
+    one = torch.eye(parts[0].expected.shape[1], dtype=torch.float64)
+    return torch.stack([costs_of(parts, w) for w in one])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Cost of decisions on held-out rows, its standard error by blocks, fits and weight."""
+
+    name: str
+    cost: float
+    standard_error: float
+    folds: int
+    weight: float
+
+
+def candidate_line(name: str, costs: Tensor, folds: int, weight: float) -> Candidate:
+    paid = costs.cpu().numpy()
+    error = standard_error(paid, block_length(len(paid)))
+    return Candidate(name, float(paid.mean()), error, folds, weight)
 
 
 class Selection(ABC):
@@ -65,10 +120,18 @@ class Selection(ABC):
 
 @dataclass(frozen=True)
 class Greedy(Selection):
-    """Adds the candidate that lowers the held-out cost of decisions most, ``rounds`` times.
+    """Adds the candidate that lowers the held-out cost of decisions most, again and again.
 
-    Candidates may be added again; the weights are their counts after the best round. Caruana,
-    Niculescu-Mizil, Crew and Ksikes, Ensemble Selection from Libraries of Models, ICML 2004.
+    Candidates may be added several times; the weights are their counts after the best round.
+
+    Arguments:
+        rounds: int, default 20. How many candidates are added.
+
+    Caruana, Niculescu-Mizil, Crew and Ksikes, Ensemble Selection from Libraries of
+    Models, ICML 2004.
+
+    >>> Greedy(rounds=10).rounds
+    10
     """
 
     rounds: int = 20
@@ -85,69 +148,22 @@ class Greedy(Selection):
         return best
 
 
-@dataclass(frozen=True)
-class SlopeWeights(Selection):
-    """Minimises the held-out slopes loss, a quadratic in the weights.
-
-        min_w  mean_i int ( sum_c w_c dg_c/da (x_i, a) - df/da (y_i, a) )^2 da
-
-    Better than ``Greedy`` where f is convex and rows are few; misled by jumps of f.
-    """
-
-    steps: int = 2000
-
-    def weights(self, parts: Sequence[HeldOut]) -> Float[Tensor, "K"]:
-        size = parts[0].expected.shape[1]
-        A, b = torch.zeros(size, size, dtype=torch.float64), torch.zeros(size, dtype=torch.float64)
-        for part in parts:
-            g, f = _slopes(part)
-            A, b = A + (g @ g.T).cpu(), b + (g @ f).cpu()
-        return on_simplex(A, b, self.steps)
-
-
-def _slopes(part: HeldOut) -> tuple[Float[Tensor, "K m"], Float[Tensor, "m"]]:
-    """Root-weighted slopes of each candidate and of the observed costs, in one row each."""
-    a, g, f = part.action, part.expected, part.observed
-    if g.shape[-1] == a.shape[-1]:
-        apart = a.diff(dim=1).clamp(min=1e-9).sqrt()
-        g, f = g.diff(dim=2) / apart.unsqueeze(1), f.diff(dim=1) / apart
-    else:
-        g, f = g - g.mean(2, keepdim=True), f - f.mean(1, keepdim=True)
-    return g.transpose(0, 1).flatten(1).double(), f.flatten().double()
-
-
-def on_simplex(A: Float[Tensor, "K K"], b: Float[Tensor, "K"], steps: int) -> Float[Tensor, "K"]:
-    """argmin over the simplex of w' A w - 2 b' w, by accelerated projected gradients.
-
-    It stops after ``steps``, or once Frank and Wolfe's gap, a bound on what is left to gain, is
-    1e-12 of the largest eigenvalue of A.
-    """
-    C = Simplex(dim=len(b)).to(A)
-    largest = torch.linalg.eigvalsh(A)[-1].clamp(min=1e-30)
-    w = torch.full_like(b, 1 / len(b))
-    ahead = w
-    for k in range(steps):
-        slope = 2 * (A @ w - b)
-        if slope @ w - slope.min() <= 1e-12 * largest:
-            break
-        new = C.project(ahead - 0.5 / largest * 2 * (A @ ahead - b))
-        ahead = new + k / (k + 3) * (new - w)
-        w = new
-    return w
+def clearly_behind(costs: Float[Tensor, "K n"], errors: float) -> list[int]:
+    """The candidates that cost more than the best by over ``errors`` block standard errors."""
+    more = (costs - costs[costs.mean(1).argmin()]).double().cpu().numpy()
+    block = block_length(more.shape[1])
+    return [c for c, d in enumerate(more) if d.mean() > errors * standard_error(d, block)]
 
 
 def held_out(
-    task: Task,
-    models: Sequence[torch.nn.Module],
-    data: Dataset,
-    solver: Solver,
-    seed: int,
+    task: Task, models: Sequence[nn.Module], data: Dataset, solver: Solver, seed: int
 ) -> HeldOut:
     """The table of one fold, of models that did not learn from ``data``."""
     with torch.no_grad():
         surfaces = [ExpectedCost(task, model(data.x)) for model in models]
-        decided = torch.stack([_decide(task, g, len(data), solver) for g in surfaces], 1)
-        a = actions_between(task, decided, seed)
+        decide = solver.coarse().minimise
+        decided = [decide(g, task.feasible, len(data)).action for g in surfaces]
+        a = actions_between(task, torch.stack(decided, 1), seed)
         if isinstance(task, SeparableTask) and isinstance(task.feasible, Box):
             expected = torch.stack([g.terms(a) for g in surfaces], 1)
             return HeldOut(a, expected, task.terms(data.y.unsqueeze(1), a))
@@ -158,8 +174,7 @@ def held_out(
 
 def some_rows(task: Task, data: Dataset, solver: Solver) -> Dataset:
     """Evenly spread rows, fewer where a decision takes an iterative solver."""
-    some = Scenarios(data.y.new_ones(1, 1), data.y[:1].unsqueeze(0))
-    chosen = resolve(solver, ExpectedCost(task, some), task.feasible)
+    chosen = resolve(solver, mean_cost(task, data.y[:1]), task.feasible)
     most = ROWS if isinstance(chosen, Separable | Exhaustive) else COSTLY_ROWS
     return data[:: -(-len(data) // most)]
 
@@ -168,37 +183,17 @@ def actions_between(
     task: Task, decided: Float[Tensor, "n K d"], seed: int
 ) -> Float[Tensor, "n J d"]:
     """Actions among which a blend of the candidates may find its decision."""
-    C = task.feasible
-    n = len(decided)
+    C, n = task.feasible, len(decided)
+    like: dict[str, Any] = {"device": decided.device, "dtype": decided.dtype}
     if isinstance(C, Finite):
         return C.actions.to(decided).expand(n, -1, -1)
     if isinstance(task, SeparableTask) and isinstance(C, Box):
         lower, upper = C.bounds
-        t = torch.linspace(0, 1, NEAR, device=decided.device, dtype=decided.dtype)[:, None]
         least, most = decided.amin(1, keepdim=True), decided.amax(1, keepdim=True)
-        near = least + t * (most - least)
-        t = torch.linspace(0, 1, SPREAD, device=decided.device, dtype=decided.dtype)[:, None]
-        spread = (lower + t * (upper - lower)).expand(n, -1, -1)
-        return torch.cat([near, spread], 1).sort(1).values
+        near = least + torch.linspace(0, 1, NEAR, **like)[:, None] * (most - least)
+        spread = lower + torch.linspace(0, 1, SPREAD, **like)[:, None] * (upper - lower)
+        return torch.cat([near, spread.expand(n, -1, -1)], 1).sort(1).values
     rng = Generator(decided.device).manual_seed(seed)
-    drawn = torch.rand(
-        MIXES, decided.shape[1], generator=rng, device=decided.device, dtype=decided.dtype
-    )
-    p = -drawn.clamp(min=1e-6).log()
+    p = -torch.rand(MIXES, decided.shape[1], generator=rng, **like).clamp(min=1e-6).log()
     mixed = torch.einsum("mk,nkd->nmd", p / p.sum(1, keepdim=True), decided)
     return torch.cat([decided, C.project(mixed)], 1)
-
-
-def clearly_behind(costs: Float[Tensor, "K n"], errors: float) -> list[int]:
-    """The candidates that cost more than the best by over ``errors`` block standard errors."""
-    best = int(costs.mean(1).argmin())
-    behind = []
-    for c in range(len(costs)):
-        more = (costs[c] - costs[best]).double().cpu().numpy()
-        if more.mean() > errors * standard_error(more, block_length(len(more))):
-            behind.append(c)
-    return behind
-
-
-def _decide(task: Task, g: ExpectedCost, rows: int, solver: Solver) -> Tensor:
-    return solver.coarse().minimise(g, task.feasible, rows).action

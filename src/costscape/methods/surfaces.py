@@ -1,13 +1,14 @@
 """Methods that learn g(x, a): deciding is then the solver's work."""
 
 from abc import abstractmethod
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from costscape.arrays import read
-from costscape.methods.base import Method
+from costscape.methods.method import Method
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Objective, Solution, Solver
 
@@ -73,3 +74,17 @@ class ScenarioMethod(SurfaceMethod):
         assert task is not None
         with torch.no_grad():
             return ExpectedCost(task, model(x))
+
+
+def check_scenarios(owner: str, method: Method) -> None:
+    """Raise a TypeError in the name of ``owner`` unless the method gives scenarios."""
+    if not isinstance(method, Method) or not is_dataclass(method):
+        raise TypeError(
+            f"{owner} needs unfitted methods such as cs.TwoStage(task), but got "
+            f"{type(method).__name__}. Pass the method itself."
+        )
+    if not isinstance(method, ScenarioMethod):
+        raise TypeError(
+            f"{owner} mixes scenarios, and {type(method).__name__} gives none. Take a method with "
+            f"scenarios, such as cs.TwoStage, or fit {type(method).__name__} by itself."
+        )

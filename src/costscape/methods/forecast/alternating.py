@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.models import Point
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
@@ -15,15 +15,6 @@ from costscape.training.checkpoint import Checkpoint
 from costscape.training.fit_state import copy_of
 from costscape.training.progress import progress
 from costscape.training.settings import check_ema
-
-
-@runtime_checkable
-class Stateful(Protocol):
-    """What a checkpoint can keep."""
-
-    def state_dict(self) -> Any: ...
-
-    def load_state_dict(self, state: Any, /) -> Any: ...
 
 
 class PointRounds(ForecastMethod):
@@ -53,15 +44,15 @@ class PointRounds(ForecastMethod):
         self,
         task: Task,
         model: Network,
-        parts: Mapping[str, Stateful],
+        parts: Mapping[str, Any],
         turn: Callable[[int], float],
         train: Dataset,
         val: Dataset,
     ) -> History:
         """``turn(t)`` changes the model and gives a loss; leave it at its cheapest decisions.
 
-        The start counts as round 0. A turn must draw what it draws from t and the seed alone: with
-        the state of the model and of ``parts`` a broken fit then goes on as an unbroken one.
+        The start counts as round 0. ``parts`` have a state_dict, which a checkpoint keeps. What a
+        turn draws must depend on t and the seed only, so that a broken fit can go on.
         """
         name = type(self).__name__
         path = self.training.checkpoint

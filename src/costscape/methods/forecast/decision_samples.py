@@ -89,26 +89,21 @@ class Sampler:
             least = task.cost(y, self.hindsight(task, y))
             values = forecasts.surface.scenarios.values
             rows = max(1, HELD // (k * prod(values.shape[1:])))
-            found = []
+            losses = []
             with progress(self.title, n, self.shown) as show:
                 for i in range(0, n, rows):
                     part = slice(i, min(i + rows, n))
                     a = self._decide(_moved(forecasts.surface.rows(part), moves[part]))
                     paid = task.cost(y[part].unsqueeze(1), a.unflatten(0, (-1, k)))
-                    found.append((paid - least[part, None]).clamp(min=0))
+                    losses.append((paid - least[part, None]).clamp(min=0))
                     show(part.stop, "")
-        return torch.cat(found)
+        return torch.cat(losses)
 
     def _decide(self, g: ExpectedCost) -> Tensor:
-        alone = g.scenarios.values.shape[1] == 1
-        if alone and g.task.hindsight is not None:
+        single = g.scenarios.values.shape[1] == 1
+        if single and g.task.hindsight is not None:
             return g.task.hindsight(g.scenarios.values[:, 0])
-        solver = resolve(self.solver, g, g.task.feasible)
-        if isinstance(self.solver, Auto) and isinstance(solver, Convex):
-            solver = ProjectedAdam()  # a program for each of n x K forecasts would take hours
-        if not alone:
-            solver = solver.coarse()
-        return solver.minimise(g, g.task.feasible, len(g)).action
+        return _minimise(g, self.solver)
 
     def _mark(self, forecasts: Forecasts, moves: Tensor) -> str:
         """A hash of all that the losses depend on; some of its costs stand for the task."""
@@ -144,8 +139,18 @@ def best_move(t: Float[Tensor, "n K"], moves: Float[Tensor, "n K ..."]) -> Tenso
     return moves[torch.arange(len(moves), device=moves.device), first]
 
 
+def _minimise(g: ExpectedCost, solver: Solver) -> Tensor:
+    """Decisions on a single outcome, or, coarsely, on a set of them."""
+    chosen = resolve(solver, g, g.task.feasible)
+    if isinstance(solver, Auto) and isinstance(chosen, Convex):
+        chosen = ProjectedAdam()  # a convex program for each of thousands of rows takes minutes
+    if g.scenarios.values.shape[1] > 1:
+        chosen = chosen.coarse()
+    return chosen.minimise(g, g.task.feasible, len(g)).action
+
+
 def _one_outcome(task: Task, y: Tensor) -> ExpectedCost:
-    return ExpectedCost(task, Scenarios(y.new_ones(len(y), 1), y.unsqueeze(1)))
+    return ExpectedCost(task, Scenarios(y.new_ones(len(y), 1), y.unsqueeze(1), own=True))
 
 
 def _moved(g: ExpectedCost, moves: Tensor) -> ExpectedCost:
@@ -156,3 +161,12 @@ def _moved(g: ExpectedCost, moves: Tensor) -> ExpectedCost:
         moves = torch.nn.functional.pad(moves, (0, wide))
     y = (values.unsqueeze(1) + moves.unsqueeze(2)).flatten(0, 1)
     return ExpectedCost(g.task, Scenarios(w.repeat_interleave(k, 0), y), g.memory)
+
+
+def hindsight_actions(
+    task: Task, y: Float[Tensor, "n ..."], solver: Solver
+) -> Float[Tensor, "n d"]:
+    """The best action had each y been known: the task's own answer, or the solver's."""
+    if task.hindsight is not None:
+        return task.feasible.project(task.hindsight(y))
+    return _minimise(_one_outcome(task, y), solver)

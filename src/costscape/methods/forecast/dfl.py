@@ -9,17 +9,17 @@ Optimization, NeurIPS 2017.
 
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Generator, Tensor
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.models import Builder, Forecast, MixtureForecast, Point
 from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Auto, Implicit, Layer, Solver
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
+from costscape.training.compiled_loss import Loss
 from costscape.training.settings import RATE
 
 
@@ -54,17 +54,9 @@ class DFL(ForecastMethod):
             raise Refusal(f"DFL's {type(self.layer).__name__} {reason}.")
         first = self._by_likelihood(task, model, train, val)
         lr = self.training.lr or RATE
-        return [
-            first,
-            *self._refine(
-                task,
-                model,
-                lambda batch, rng: self.loss(task, model, batch, rng),
-                train,
-                val,
-                [replace(self.training, lr=lr * rate) for rate in self.rates],
-            ),
-        ]
+        ways = [replace(self.training, lr=lr * rate) for rate in self.rates]
+        loss: Loss = lambda batch, rng: self.loss(task, model, batch, rng)  # noqa: E731
+        return [first, *self._refine(task, model, loss, train, val, ways)]
 
     def loss(self, task: Task, model: Network, batch: Dataset, rng: Generator) -> Tensor:
         """The mean cost of the decisions on one batch, with fresh draws."""
@@ -72,7 +64,5 @@ class DFL(ForecastMethod):
             g = ExpectedCost(task.of_normals(), model.laws(batch.x))
         else:
             y = model.samples(batch.x, self.draws or 1, rng)
-            g = ExpectedCost(
-                task, Scenarios(torch.full_like(y.flatten(2)[..., 0], 1 / y.shape[1]), y)
-            )
+            g = ExpectedCost(task, Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y))
         return task.cost(batch.y, self.layer(g)).mean()

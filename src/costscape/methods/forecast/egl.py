@@ -21,10 +21,11 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import Network
 from costscape.methods.forecast.decision_samples import Forecasts, perturbations
+from costscape.methods.forecast.forecast_method import Network
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork
 from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best, first_moves
+from costscape.methods.method import seeded
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
@@ -66,10 +67,6 @@ class EGL(LocalLossMethod):
     training: Training = field(default_factory=Training)
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_settings()
-
     def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
         sampler, predicted = self._sampler(), self._predictions(train)
         rng = Generator(train.x.device).manual_seed(self.seed)
@@ -109,12 +106,10 @@ class EGL(LocalLossMethod):
             seen.append(fitted.mean(train.x))
             return 0.0
 
-        with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
-            torch.manual_seed(seed)
+        with seeded(seed, train.x.device):
             encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
-            model = PointForecast(
-                encoder, Units(train.x, train.y, self.level), tuple(train.y.shape[1:])
-            )
+            units = Units(train.x, train.y, self.level)
+            model = PointForecast(encoder, units, tuple(train.y.shape[1:]))
         model = model.to(train.x).eval()
         with torch.no_grad():
             keep(model)
@@ -132,8 +127,7 @@ class EGL(LocalLossMethod):
 
     def _theta(self, units: Units, train: Dataset, e: Tensor, t: Tensor) -> "LossParameters":
         """The network of the loss's parameters, fitted to all samples; not kept in checkpoints."""
-        with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed, train.x.device):
             encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
             start = self.loss.start(e.shape[2], Generator().manual_seed(self.seed))
             theta = LossParameters(encoder, units, start, e.shape[2])

@@ -18,9 +18,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.forecast.alternating import PointRounds, Stateful
-from costscape.methods.forecast.base import Network
-from costscape.methods.scoring import hindsight_actions
+from costscape.methods.forecast.alternating import PointRounds
+from costscape.methods.forecast.decision_samples import hindsight_actions
+from costscape.methods.forecast.forecast_method import Network
+from costscape.methods.method import seeded
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
@@ -79,17 +80,13 @@ class LANCER(PointRounds):
         if self.width < 1:
             raise ValueError(f"LANCER needs width of at least 1, but got {self.width}.")
         if not self.regularise >= 0:
-            raise ValueError(
-                f"LANCER needs regularise of at least 0, but got {self.regularise}. 0 leaves the "
-                f"squared error out."
-            )
+            raise ValueError(f"LANCER needs regularise of at least 0, but got {self.regularise}.")
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
         assert isinstance(model, PointForecast)
         start = self._by_likelihood(task, model, train, val)
         z = model.units.standard(train.x, train.y).flatten(1)
-        with torch.random.fork_rng([z.device] if z.is_cuda else []):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed, z.device):
             surface = Landscape(z.shape[1], self.width, self.signed).to(z)
         seen = _Replay(z.device)
 
@@ -119,7 +116,7 @@ class LANCER(PointRounds):
             )
             return fit_all([fit], train, self._within(self.descent))[0].losses[-1]
 
-        parts: dict[str, Stateful] = {"surface": surface, "seen": seen}
+        parts = {"surface": surface, "seen": seen}
         return [start, self._take_turns(task, model, parts, turn, train, val)]
 
 
@@ -164,23 +161,21 @@ def descend(model: PointForecast, surface: Landscape, regularise: float, batch: 
 
 
 class _Replay:
-    """All (yhat, y) so far, and what their decisions cost."""
+    """All (yhat, y) so far beside what their decisions cost, one tensor for each round."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self.pairs: list[Tensor] = []
-        self.costs: list[Tensor] = []
+        self.rounds: list[Tensor] = []
 
     def add(self, pairs: Tensor, costs: Tensor) -> None:
-        self.pairs.append(pairs)
-        self.costs.append(costs)
+        self.rounds.append(torch.cat([pairs, costs[:, None]], 1))
 
     def all(self) -> Dataset:
-        return Dataset(torch.cat(self.pairs), torch.cat(self.costs))
+        rows = torch.cat(self.rounds)
+        return Dataset(rows[:, :-1], rows[:, -1])
 
     def state_dict(self) -> dict[str, list[Tensor]]:
-        return {"pairs": self.pairs, "costs": self.costs}
+        return {"rounds": self.rounds}
 
     def load_state_dict(self, state: dict[str, list[Tensor]]) -> None:
-        self.pairs = [each.to(self.device) for each in state["pairs"]]
-        self.costs = [each.to(self.device) for each in state["costs"]]
+        self.rounds = [rows.to(self.device) for rows in state["rounds"]]

@@ -29,6 +29,11 @@ FLOOR = 1e-3
 HELD = 2**22  # numbers of one step of the fit held at once
 
 
+Parameters = Float[Tensor, "n p"]
+Errors = Float[Tensor, "n K d"]
+Losses = Float[Tensor, "n K"]
+
+
 class LocalLoss(ABC):
     """A family of losses phi(e); one row of ``parameters`` is one member of it.
 
@@ -42,35 +47,37 @@ class LocalLoss(ABC):
         """The parameters a fit begins from, for errors of d numbers about 1 in size."""
 
     @abstractmethod
-    def value(
-        self, parameters: Float[Tensor, "n p"], e: Float[Tensor, "n K d"]
-    ) -> Float[Tensor, "n K"]:
+    def value(self, parameters: Parameters, e: Errors) -> Losses:
         """phi_n(e_nk)."""
 
 
 @dataclass(frozen=True)
 class WeightedMSE(LocalLoss):
-    """A weight for each coordinate."""
+    """A weight for each coordinate.
+
+    >>> WeightedMSE()
+    WeightedMSE()
+    """
 
     def start(self, d: int, rng: Generator) -> Float[Tensor, "p"]:
         return torch.ones(d)
 
-    def value(
-        self, parameters: Float[Tensor, "n p"], e: Float[Tensor, "n K d"]
-    ) -> Float[Tensor, "n K"]:
+    def value(self, parameters: Parameters, e: Errors) -> Losses:
         return _weighted(parameters, e.square())
 
 
 @dataclass(frozen=True)
 class DirectedWeightedMSE(LocalLoss):
-    """A weight for each coordinate and direction: too high may cost more than too low."""
+    """A weight for each coordinate and direction: too high may cost more than too low.
+
+    >>> DirectedWeightedMSE()
+    DirectedWeightedMSE()
+    """
 
     def start(self, d: int, rng: Generator) -> Float[Tensor, "p"]:
         return torch.ones(2 * d)
 
-    def value(
-        self, parameters: Float[Tensor, "n p"], e: Float[Tensor, "n K d"]
-    ) -> Float[Tensor, "n K"]:
+    def value(self, parameters: Parameters, e: Errors) -> Losses:
         return 2 * _weighted(parameters, _parts(e).square())  # a mean over d, not 2 d
 
 
@@ -88,9 +95,7 @@ class Quadratic(LocalLoss):
         factor = torch.eye(d, r) + 0.1 * torch.randn(d, r, generator=rng)
         return _with_alpha(factor / d**0.5)
 
-    def value(
-        self, parameters: Float[Tensor, "n p"], e: Float[Tensor, "n K d"]
-    ) -> Float[Tensor, "n K"]:
+    def value(self, parameters: Parameters, e: Errors) -> Losses:
         return _quadratic(parameters, e, e)
 
 
@@ -109,9 +114,7 @@ class DirectedQuadratic(LocalLoss):
         factor += 0.1 * torch.randn(2 * d, r, generator=rng)
         return _with_alpha(factor / d**0.5)
 
-    def value(
-        self, parameters: Float[Tensor, "n p"], e: Float[Tensor, "n K d"]
-    ) -> Float[Tensor, "n K"]:
+    def value(self, parameters: Parameters, e: Errors) -> Losses:
         return _quadratic(parameters, _parts(e), e)
 
 
@@ -136,9 +139,7 @@ class LossNetwork(LocalLoss):
             parts += [torch.randn(i, o, generator=rng) * (2 / i) ** 0.5, torch.zeros(o)]
         return torch.cat([part.flatten() for part in parts])
 
-    def value(
-        self, parameters: Float[Tensor, "n p"], e: Float[Tensor, "n K d"]
-    ) -> Float[Tensor, "n K"]:
+    def value(self, parameters: Parameters, e: Errors) -> Losses:
         widths = self._widths(e.shape[-1])
         shapes = [shape for i, o in widths for shape in ((i, o), (1, o))]
         parts = parameters.split([prod(shape) for shape in shapes], -1)
@@ -171,7 +172,7 @@ def fit_losses(
     start = loss.start(e.shape[-1], Generator().manual_seed(seed)).to(e)
     rows = max(64, HELD // (e.shape[1] * len(start)))
     blocks = list(zip(e.split(rows), t.split(rows), strict=True))
-    found = []
+    fitted = []
     with progress(title, len(blocks) * steps, shown) as show:
         for b, (errors, costs) in enumerate(blocks):
             parameters = start.repeat(len(errors), 1).requires_grad_()
@@ -186,8 +187,8 @@ def fit_losses(
                 optimiser.step()
                 if step % 20 == 0:
                     show(b * steps + step, f"miss {float(miss.detach()) / len(errors):.4g}")
-            found.append(parameters.detach())
-    return torch.cat(found)
+            fitted.append(parameters.detach())
+    return torch.cat(fitted)
 
 
 def _weighted(roots: Tensor, squares: Tensor) -> Tensor:

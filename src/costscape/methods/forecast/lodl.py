@@ -23,13 +23,13 @@ from torch import Generator, Tensor
 
 from costscape.block_bootstrap import at_least_two, block_length, standard_error
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
 from costscape.methods.forecast.decision_samples import (
     Forecasts,
     Sampler,
     best_move,
     perturbations,
 )
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork, fit_losses
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, MixtureForecast, Point
@@ -72,9 +72,10 @@ class LocalLossMethod(ForecastMethod):
         """Sample decisions and fit phi_n to them."""
 
     def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
-        return {**super().resolved_defaults(train), "acceptance": "block standard error"}
+        return {"acceptance": "block standard error"}
 
-    def _check_settings(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         name = type(self).__name__
         if not isinstance(self.loss, LocalLoss):
             raise TypeError(
@@ -168,10 +169,6 @@ class LODL(LocalLossMethod):
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_settings()
 
     def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
         rng = Generator(train.x.device).manual_seed(self.seed)

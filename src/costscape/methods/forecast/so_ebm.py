@@ -6,12 +6,9 @@
 
 with a* the best action had y been known, starting from the forecast of maximum likelihood.
 
-The likelihood of a* is not the cost of a decision. With one coordinate, the means of the forecast
-free to move and C wide, its slope vanishes where E_y[ d/da E_m f(y_m, a) at a = a*(y) ] = 0: for
-c_u (y-a)+ + c_o (a-y)+ where a draw y_m falls below y with probability c_u / (c_u + c_o), in place
-of the best action. Where f is lopsided the second stage then leads away from good decisions, at
-any T, and the start is kept. The KL term leads to least expected cost as T grows, since
-exp(-f / T) averages over y as -f does.
+The likelihood of a* is not the cost of a decision: where f is lopsided the second stage leads away
+from good decisions, at any T, and the start is kept. The KL term leads to least expected cost as T
+grows, since exp(-f / T) averages over y as -f does.
 
 Kong, Cui, Zhuang, Feng, Prakash and Zhang, End-to-end Stochastic Optimization with Energy-based
 Model, NeurIPS 2022.
@@ -26,9 +23,10 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.cost_scale import sampled_costs
+from costscape.methods.forecast.decision_samples import hindsight_actions
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.methods.forecast.langevin import Langevin, Weighted, around
-from costscape.methods.scoring import hindsight_actions, sampled_costs
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast
 from costscape.models.relative_outcomes import Level
@@ -62,15 +60,13 @@ class SOEBM(ForecastMethod):
       equal mixture of Gaussians at a*, truncated to the box.
     - ``variances``: of those Gaussians, in squared units of a; the paper's are (.01, .02, .05) for
       its synthetic problems, (.02, .05, .1) for wind, (.05, .1, .2) for inventory. None: the first
-      of these, relative to the width of the box. They reach little of a flat p: (.01, .1, 1) have
-      a tenth of the error in log Z, and decide no better.
+      of these, relative to the width of the box.
     - ``weight``: of the KL term; the paper's.
     - ``temperature``: T, in the units of f. None: the spread of f(y, .) over C. The paper has 1,
       which makes p sharp where costs are in the tens.
-    - ``langevin``: the chains that draw from p(a | x) where C is neither a Box nor a Finite list.
-      One chain for each pair goes from a* to a~, another to a_f ~ exp(-f(y, .) / T), and the loss
-      is contrastive, E(a*) - E(a~) + weight (E(a_f) - E(a~)), with the same slope. On a Finite
-      list all sums are exact.
+    - ``langevin``: the chains that draw from p(a | x) where C is neither a Box nor a Finite list,
+      one from a* to a~ ~ p(. | x), another to a_f ~ exp(-f(y, .) / T); the loss is contrastive,
+      E(a*) - E(a~) + weight (E(a_f) - E(a~)), with the same slope.
     - ``ema``: decay of the moving average of the weights, or None.
     """
 

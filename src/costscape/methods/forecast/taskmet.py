@@ -20,8 +20,9 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.forecast.alternating import PointRounds, Stateful
-from costscape.methods.forecast.base import Network
+from costscape.methods.forecast.alternating import PointRounds
+from costscape.methods.forecast.forecast_method import Network
+from costscape.methods.method import seeded
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
@@ -84,14 +85,13 @@ class TaskMet(PointRounds):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("steps", "batch_size", "width", "iterations"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"TaskMet needs {name} of at least 1, but got {getattr(self, name)}."
-                )
-        if not self.rate > 0:
-            raise ValueError(f"TaskMet needs a positive rate, but got {self.rate}.")
-        if not self.ridge >= 0:
-            raise ValueError(f"TaskMet needs ridge of at least 0, but got {self.ridge}.")
+            if (value := getattr(self, name)) < 1:
+                raise ValueError(f"TaskMet needs {name} of at least 1, but got {value}.")
+        if not (self.rate > 0 and self.ridge >= 0):
+            raise ValueError(
+                f"TaskMet needs a positive rate and ridge of at least 0, but got rate {self.rate} "
+                f"and ridge {self.ridge}."
+            )
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
         assert isinstance(model, PointForecast)
@@ -101,8 +101,7 @@ class TaskMet(PointRounds):
         start = self._by_likelihood(task, model, train, val)
         x, size = train.x, prod(train.y.shape[1:])
         full = size <= FULL if self.full is None else self.full
-        with torch.random.fork_rng([x.device] if x.is_cuda else []):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed, x.device):
             metric = Metric(x[0].numel(), size, self.width, full).to(x)
         optimiser = torch.optim.Adam(metric.parameters(), lr=self.rate)
         rows = self.steps * self.inner.batch_size
@@ -134,7 +133,7 @@ class TaskMet(PointRounds):
             optimiser.step()
             return outer.item()
 
-        parts: dict[str, Stateful] = {"metric": metric, "optimiser": optimiser}
+        parts = {"metric": metric, "optimiser": optimiser}
         return [start, self._take_turns(task, model, parts, turn, train, val)]
 
 

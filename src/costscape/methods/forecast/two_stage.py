@@ -7,7 +7,7 @@ decide  argmin_a  mean_m f(y_m, a),  y_m ~ p(. | x)
 from dataclasses import dataclass, field
 
 from costscape.data import Dataset
-from costscape.methods.forecast.base import ForecastMethod, Network
+from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture
 from costscape.models.relative_outcomes import Level

@@ -22,9 +22,10 @@ from torch import Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.methods.weighted.base import (
+from costscape.methods.weighted.weighted_labels import (
     WeightedLabels,
     affinity,
+    cheapest,
     check_positive,
     gaussian,
     median_distance,
@@ -43,11 +44,22 @@ JITTER = 1e-8  # on the diagonal of K_mm, whose least eigenvalues are rounded to
 class CME(ScenarioMethod):
     """Kernel ridge weights, negative ones clipped to 0 and the rest scaled to sum 1.
 
-    ``penalty`` and ``width`` None take the pair that costs least on validation, of penalties
-    1, 10^-1, ..., 10^-6 and widths of 1, 1/2, 1/4, 1/8, 1/16 times the median distance between
-    training rows. Above ``landmarks`` rows, the Nystroem form with that many rows drawn uniformly.
     Should every weight be clipped, which the full form does not allow, the landmarks are weighted
     by the kernel. Memory: landmarks x n numbers.
+
+    Arguments:
+        task: Task. The cost and the feasible set.
+        penalty, width: floats, default None: the pair that costs least on validation, of penalties
+            1, 10^-1, ..., 10^-6 and widths of 1, 1/2, 1/4, 1/8, 1/16 times the median distance
+            between training rows.
+        landmarks: int, default 1000. Above so many rows, the Nystroem form with that many rows
+            drawn uniformly.
+        solver: Solver, default Auto().
+        seed: int, default 0. Of the landmarks.
+
+    >>> import costscape as cs
+    >>> cs.CME(cs.problems.inventory(), landmarks=500).landmarks
+    500
     """
 
     task: Task
@@ -64,18 +76,9 @@ class CME(ScenarioMethod):
             raise ValueError(f"CME needs landmarks of at least 1, but got {self.landmarks}.")
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        device = self.task.feasible.bounds[0].device
-        task = self._move_task(device)
-        train, val = (part.to(device, part.x.dtype) for part in (train, val))
-        if self.penalty is not None and self.width is not None:
-            self.model_ = next(self._models(train))
-            return
-        score = score_of_weights(task, train, val, self.solver)
-        least = torch.inf
-        for model in self._models(train):  # one at a time: each holds m x n numbers
-            cost = score(model)
-            if self.model_ is None or cost < least:
-                self.model_, least = model, cost
+        task, train, val = self._on_device(train, val)
+        models = self._models(train)  # one at a time: each holds m x n numbers
+        self.model_ = cheapest(models, lambda: score_of_weights(task, train, val, self.solver))
 
     def _models(self, train: Dataset) -> Iterator["Embedding"]:
         """All pairs tried; one factorisation for each width serves all penalties."""
@@ -96,22 +99,16 @@ class CME(ScenarioMethod):
     def _facts(self) -> dict[str, Any]:
         model = self.model_
         assert isinstance(model, Embedding)
-        return {
-            "rows": len(model.y),
-            "landmarks": len(model.index),
-            "width": model.width,
-            "penalty": model.penalty,
-        }
+        sizes = {"rows": len(model.y), "landmarks": len(model.index)}
+        return {**sizes, "width": model.width, "penalty": model.penalty}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         x, y = self._blank(facts["rows"])
-        m = facts["landmarks"]
+        m, width, penalty = facts["landmarks"], facts["width"], facts["penalty"]
         index = torch.arange(m, device=x.device)
         left = torch.zeros(m, m, dtype=torch.float64, device=x.device)
-        right = left.new_zeros(m, len(y))
-        width, penalty = facts["width"], facts["penalty"]
-        centres = x[:m].flatten(1)
-        return Embedding(Standardise(x), centres, y, index, left, right, left[0], width, penalty)
+        parts = (x[:m].flatten(1), y, index, left, left.new_zeros(m, len(y)), left[0])
+        return Embedding(Standardise(x), *parts, width, penalty)
 
 
 class Embedding(WeightedLabels):

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.base import Method
-from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.methods.method import Method
+from costscape.methods.selection import mean_cost
 from costscape.solvers import Auto, Solver
 from costscape.solvers.solver import check_feasible
 from costscape.task import Task
@@ -18,7 +18,15 @@ from costscape.task import Task
 class Constant(Method):
     """argmin_a mean_i f(y_i, a) over the training labels, whatever x.
 
-    ``action``: a rule of thumb to take instead, one number for each coordinate.
+    Arguments:
+        task: Task. The cost and the feasible set.
+        action: tuple of d numbers, a rule of thumb to take instead; default None.
+        solver: Solver, default Auto().
+        seed: int, default 0. Not used.
+
+    >>> import costscape as cs
+    >>> cs.Constant(cs.Task(lambda y, a: (y - a).square().sum(-1), cs.Box(0.0, 1.0, dim=1))).seed
+    0
     """
 
     task: Task
@@ -37,14 +45,12 @@ class Constant(Method):
         lower = self.task.feasible.bounds[0]
         self.task_ = self.task
         if self.action is not None:
-            told = lower.new_tensor(self.action)
-            check_feasible(told[None], self.task.feasible, "Constant")
-            self.model_ = _Same(told)
-            return
-        y = train.y.to(lower.device)
-        labels = Scenarios(y.new_full((1, len(y)), 1 / len(y)), y.unsqueeze(0))
-        g = ExpectedCost(self.task, labels)
-        self.model_ = _Same(self.solver.minimise(g, self.task.feasible, 1).action[0])
+            action = lower.new_tensor(self.action)
+            check_feasible(action[None], self.task.feasible, "Constant")
+        else:
+            g = mean_cost(self.task, train.y.to(lower.device))
+            action = self.solver.minimise(g, self.task.feasible, 1).action[0]
+        self.model_ = _Same(action)
 
     def _decide(self, x: Tensor) -> Tensor:
         action: Tensor = self._fitted()(x)

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.methods.weighted.base import (
+from costscape.methods.weighted.weighted_labels import (
     WeightedLabels,
     affinity,
+    cheapest,
     check_positive,
     gaussian,
     median_distance,
@@ -35,9 +36,19 @@ TRIED = tuple(2 ** (-i / 2) for i in range(14))  # of the median distance: 1, 0.
 class KernelSmoother(ScenarioMethod):
     """Nadaraya-Watson weights with a Gaussian kernel.
 
-    ``width`` is in standard deviations of the features. None takes the one of 14 that costs least
-    on validation: the median distance between training rows times 1, 2^-1/2, 2^-1, ..., 2^-13/2.
     An x far from every row gets the nearest row's label, as in the limit of the formula.
+
+    Arguments:
+        task: Task. The cost and the feasible set.
+        width: float, in standard deviations of the features, default None: the one of 14 that
+            costs least on validation, the median distance between training rows times 1, 2^-1/2,
+            2^-1, ..., 2^-13/2.
+        solver: Solver, default Auto().
+        seed: int, default 0. Not used.
+
+    >>> import costscape as cs
+    >>> cs.KernelSmoother(cs.problems.inventory(), width=0.5).width
+    0.5
     """
 
     task: Task
@@ -49,18 +60,15 @@ class KernelSmoother(ScenarioMethod):
         check_positive("KernelSmoother", "width", self.width)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        device = self.task.feasible.bounds[0].device
-        task = self._move_task(device)
-        train, val = (part.to(device, part.x.dtype) for part in (train, val))
+        task, train, val = self._on_device(train, val)
         scaler = Standardise(train.x)
         x = scaler(train.x).flatten(1)
-        if self.width is not None:
-            self.model_ = Smoother(scaler, x, train.y, self.width)
-            return
-        score = score_of_weights(task, train, val, self.solver)
         unit = median_distance(x)
-        models = [Smoother(scaler, x, train.y, unit * part) for part in TRIED]
-        self.model_ = min(models, key=score)
+        widths = [unit * part for part in TRIED] if self.width is None else [self.width]
+        self.model_ = cheapest(
+            (Smoother(scaler, x, train.y, width) for width in widths),
+            lambda: score_of_weights(task, train, val, self.solver),
+        )
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Smoother)

@@ -14,8 +14,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.scoring import validation_cost
+from costscape.methods.selection import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
+from costscape.methods.weighted.weighted_labels import cheapest
 from costscape.models import Standardise
 from costscape.scenarios import Scenarios
 from costscape.solvers import Auto, Solver
@@ -26,7 +27,18 @@ TRIED = (10, 25, 50, 100, 200, 400)
 
 @dataclass
 class NearestNeighbours(ScenarioMethod):
-    """``k`` None takes the one of 10, 25, 50, 100, 200, 400 that costs least on validation."""
+    """Weight 1 / k on the outcomes of the k nearest rows.
+
+    Arguments:
+        task: Task. The cost and the feasible set.
+        k: int, default None: the one of 10, 25, 50, 100, 200, 400 that costs least on validation.
+        solver: Solver, default Auto().
+        seed: int, default 0. Not used.
+
+    >>> import costscape as cs
+    >>> cs.NearestNeighbours(cs.problems.inventory(), k=50).k
+    50
+    """
 
     task: Task
     k: int | None = None
@@ -34,17 +46,16 @@ class NearestNeighbours(ScenarioMethod):
     seed: int = 0
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        device = self.task.feasible.bounds[0].device
-        task = self._move_task(device)
-        train, val = (part.to(device, part.x.dtype) for part in (train, val))
+        task, train, val = self._on_device(train, val)
         if self.k is not None and not 1 <= self.k <= len(train):
             raise ValueError(
                 f"k needs to be from 1 to the {len(train)} training rows, but is {self.k}."
             )
         sizes = [self.k] if self.k else [k for k in TRIED if k <= len(train)] or [len(train)]
-        score = validation_cost(task, val, self.solver)
-        models = [Nearest(Standardise(train.x), train.x, train.y, k) for k in sizes]
-        self.model_ = min(models, key=score) if len(models) > 1 else models[0]
+        self.model_ = cheapest(
+            (Nearest(Standardise(train.x), train.x, train.y, k) for k in sizes),
+            lambda: validation_cost(task, val, self.solver),
+        )
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Nearest)

@@ -3,8 +3,8 @@
     g(x, a) = sum_i w_i(x) f(y_i, a),
     w_i(x) = mean over trees t of 1[leaf_t(x_i) = leaf_t(x)] / (rows in leaf_t(x))
 
-Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Science 2020.
-Breiman, Random Forests, Machine Learning 2001.
+Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Science 2020; Breiman,
+Random Forests, Machine Learning 2001.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.methods.weighted.base import BLOCK, WeightedLabels, score_of_weights
+from costscape.methods.weighted.weighted_labels import BLOCK, WeightedLabels, score_of_weights
 from costscape.models import Standardise
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
@@ -29,14 +29,22 @@ TRIAL = 50  # trees of each forest that is tried
 class RandomForest(ScenarioMethod):
     """The forest is grown by scikit-learn on bootstrap samples, for the mean of standardised y.
 
-    - ``min_leaf``: the fewest rows in a leaf. None takes the one of 5, 10, 20, 40, 80 whose
-      forest of 50 trees costs least on validation.
-    - ``features``: the share of the features each split looks at.
-    - ``jobs``: processor cores that grow trees; -1 is all. The trees do not depend on it.
-
     The rows in a leaf are counted over the whole training set, also those that the tree's
-    bootstrap left out. x is compared in single precision, as scikit-learn does. Deciding does not
-    need scikit-learn.
+    bootstrap left out. The trees become tables of tensors, for model files and GPUs.
+
+    Arguments:
+        task: Task. The cost and the feasible set.
+        trees: int, default 200.
+        min_leaf: int, the fewest rows in a leaf, default None: the one of 5, 10, 20, 40, 80 whose
+            forest of 50 trees costs least on validation.
+        features: float, default 1.0. The share of the features each split looks at.
+        jobs: int, default 1. Cores that grow trees; -1 is all.
+        solver: Solver, default Auto().
+        seed: int, default 0. Of the bootstrap samples.
+
+    >>> import costscape as cs
+    >>> cs.RandomForest(cs.problems.inventory(), trees=100).trees
+    100
     """
 
     task: Task
@@ -57,9 +65,7 @@ class RandomForest(ScenarioMethod):
             )
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        device = self.task.feasible.bounds[0].device
-        task = self._move_task(device)
-        train, val = (part.to(device, part.x.dtype) for part in (train, val))
+        task, train, val = self._on_device(train, val)
         if self.min_leaf is not None and not 1 <= self.min_leaf <= len(train):
             raise ValueError(
                 f"min_leaf needs to be from 1 to the {len(train)} training rows, but is "
@@ -74,7 +80,9 @@ class RandomForest(ScenarioMethod):
         self.model_ = self._grow(train, least, self.trees)
 
     def _grow(self, train: Dataset, min_leaf: int, trees: int) -> "Forest":
-        forest = _sklearn()(
+        from sklearn.ensemble import RandomForestRegressor  # slow to import
+
+        forest = RandomForestRegressor(
             trees,
             min_samples_leaf=min_leaf,
             max_features=float(self.features),
@@ -84,76 +92,57 @@ class RandomForest(ScenarioMethod):
         x = train.x.flatten(1).float().cpu().numpy()
         y = _turned(Standardise(train.y)(train.y).flatten(1).double().cpu()).numpy()
         forest.fit(x, y[:, 0] if y.shape[1] == 1 else y)
-        parts = [_tree(grown.tree_) for grown in forest.estimators_]
-        root = torch.tensor([0, *(len(part[0]) for part in parts)]).cumsum(0)
-        moved = [(f, c, b + r, o + r) for (f, c, b, o), r in zip(parts, root, strict=False)]
-        feature, cut, less, more = (torch.cat(part) for part in zip(*moved, strict=True))
-        leaf = torch.as_tensor(forest.apply(x)) + root[:-1]
-        rows, start = _by_leaf(leaf, len(feature))
-        depth = max(grown.tree_.max_depth for grown in forest.estimators_)
-        root = root[:-1].clone()
-        made = Forest(train.y, feature, cut, less, more, root, rows, start, depth, min_leaf)
+        trees_ = [grown.tree_ for grown in forest.estimators_]
+        sizes = torch.tensor([tree.node_count for tree in trees_])
+        root = sizes.cumsum(0) - sizes
+        parts = [_tree(tree, int(first)) for tree, first in zip(trees_, root, strict=True)]
+        feature, cut, less, more = (torch.cat(part) for part in zip(*parts, strict=True))
+        rows, start = _by_leaf(torch.as_tensor(forest.apply(x)) + root, len(feature))
+        tables = {"feature": feature, "cut": cut, "less": less, "more": more, "root": root}
+        depth = max(tree.max_depth for tree in trees_)
+        made = Forest(train.y, {**tables, "rows": rows, "start": start}, depth, min_leaf)
         return made.to(train.y.device)
 
     def _facts(self) -> dict[str, Any]:
         model = self.model_
         assert isinstance(model, Forest)
-        return {
-            "rows": len(model.y),
-            "nodes": len(model.feature),
-            "trees": len(model.root),
-            "depth": model.depth,
-            "min_leaf": model.min_leaf,
-        }
+        sizes = {"rows": len(model.y), "nodes": len(model.feature), "trees": len(model.root)}
+        return {**sizes, "depth": model.depth, "min_leaf": model.min_leaf}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         _, y = self._blank(facts["rows"])
         n, trees = facts["nodes"], facts["trees"]
-        sizes = (n, n, n, n, trees, len(y) * trees, n + 1)
-        like = torch.zeros(0, dtype=torch.int64, device=y.device)
-        feature, cut, less, more, root, rows, start = (like.new_zeros(size) for size in sizes)
-        tree = (feature, cut.float(), less, more)
-        return Forest(y, *tree, root, rows, start, facts["depth"], facts["min_leaf"])
+        sizes = dict.fromkeys(("feature", "cut", "less", "more"), n)
+        sizes |= {"root": trees, "rows": len(y) * trees, "start": n + 1}
+        empty = torch.zeros(0, dtype=torch.int64, device=y.device)
+        tables = {name: empty.new_zeros(size) for name, size in sizes.items()}
+        tables["cut"] = tables["cut"].float()
+        return Forest(y, tables, facts["depth"], facts["min_leaf"])
 
 
 class Forest(WeightedLabels):
     """All trees in one table of N nodes.
 
-    From node i the way leads to ``less[i]`` where x[feature[i]] <= cut[i], else to ``more[i]``;
-    a leaf leads to itself. The training rows in leaf i are rows[start[i] : start[i + 1]].
+    From node i a row goes to ``less[i]`` where x[feature[i]] <= cut[i], else to ``more[i]``; a
+    leaf leads to itself. Tree t begins at node root[t]. The training rows in leaf i are
+    rows[start[i] : start[i + 1]].
     """
 
+    feature: Int[Tensor, "N"]
+    cut: Float[Tensor, "N"]
+    less: Int[Tensor, "N"]
+    more: Int[Tensor, "N"]
+    root: Int[Tensor, "T"]
+    rows: Int[Tensor, "n*T"]
+    start: Int[Tensor, "N+1"]
+
     def __init__(
-        self,
-        y: Float[Tensor, "n ..."],
-        feature: Int[Tensor, "N"],
-        cut: Float[Tensor, "N"],
-        less: Int[Tensor, "N"],
-        more: Int[Tensor, "N"],
-        root: Int[Tensor, "T"],
-        rows: Int[Tensor, "n*T"],
-        start: Int[Tensor, "N+1"],
-        depth: int,
-        min_leaf: int,
+        self, y: Float[Tensor, "n ..."], tables: dict[str, Tensor], depth: int, min_leaf: int
     ) -> None:
         super().__init__(y)
-        self.depth = depth
-        self.min_leaf = min_leaf
-        # sorted by name, a floating tensor comes first, from which restore reads the precision
-        self.register_buffer("feature", feature)
-        self.register_buffer("cut", cut)
-        self.register_buffer("less", less)
-        self.register_buffer("more", more)
-        self.register_buffer("root", root)
-        self.register_buffer("rows", rows)
-        self.register_buffer("start", start)
-        self.feature: Tensor
-        self.cut: Tensor
-        self.less: Tensor
-        self.more: Tensor
-        self.root: Tensor
-        self.rows: Tensor
-        self.start: Tensor
+        self.depth, self.min_leaf = depth, min_leaf
+        for name, table in tables.items():
+            self.register_buffer(name, table)
 
     def leaves(self, x: Float[Tensor, "B ..."]) -> Int[Tensor, "B T"]:
         """The node each x ends in, in each tree."""
@@ -183,37 +172,24 @@ class Forest(WeightedLabels):
         return self.y.new_zeros(len(leaf) * n).index_add(0, b * n + mate, share).view(-1, n)
 
 
-def _sklearn() -> Any:
-    try:
-        from sklearn.ensemble import RandomForestRegressor
-    except ImportError as error:
-        raise ImportError(
-            "RandomForest needs scikit-learn to grow its trees, and it is not installed. Run "
-            "pip install scikit-learn."
-        ) from error
-    return RandomForestRegressor
-
-
 def _turned(y: Tensor) -> Tensor:
     """y turned into as few columns as there are rows: no distance changes, and so no split."""
-    if y.shape[1] <= len(y):
-        return y
-    left, size, _ = torch.linalg.svd(y, full_matrices=False)
-    turned: Tensor = left * size
-    return turned
+    if y.shape[1] > len(y):
+        left, size, _ = torch.linalg.svd(y, full_matrices=False)
+        y = left * size
+    return y
 
 
-def _tree(tree: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """feature, cut, less, more of one tree, its nodes counted from 0."""
+def _tree(tree: Any, first: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """feature, cut, less, more of one tree, its nodes counted from ``first``."""
     less, more = torch.as_tensor(tree.children_left), torch.as_tensor(tree.children_right)
-    leaf = less < 0
-    here = torch.arange(len(leaf))
+    leaf, here = less < 0, torch.arange(len(less))
     feature = torch.as_tensor(tree.feature).where(~leaf, 0)
     # x is single and the threshold double: x <= threshold wherever x <= the single just below it
     threshold = torch.as_tensor(tree.threshold)
     cut = threshold.float()
     cut = cut.where(cut.double() <= threshold, cut.nextafter(torch.tensor(-torch.inf)))
-    return feature, cut, less.where(~leaf, here), more.where(~leaf, here)
+    return feature, cut, less.where(~leaf, here) + first, more.where(~leaf, here) + first
 
 
 def _by_leaf(leaf: Tensor, nodes: int) -> tuple[Tensor, Tensor]:

@@ -1,27 +1,27 @@
-"""What g is fitted to: the costs of sampled actions, or how they change from action to action.
+"""The default target: g is fitted to how the costs change from action to action.
 
-    Costs     mean_(x, y)  mean_(a ~ C)  ( g(x, a) - f(y, a) )^2 / s(a)^2            (paper, Eq. 3)
-    Slopes    mean_(x, y)  sum_i int ( dg_i/da (x, a) - df_i/da (y, a) )^2 da
+    mean_(x, y)  sum_i int ( dg_i/da (x, a) - df_i/da (y, a) )^2 da
 
 A decision depends on g up to a constant in a only. What f(y, .) has in common over all actions is
 noise to the decision, often most of the noise, and slopes are free of it. For f = |y - a| the
-second is the continuous ranked probability score (Matheson and Winkler, 1976). In one coordinate
+loss is the continuous ranked probability score (Matheson and Winkler, 1976). In one coordinate
 its square root bounds the regret (docs/concepts/slopes.md).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.methods.scoring import spread_of
-from costscape.scenarios import ExpectedCost
+from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite
-from costscape.task import Cost, SeparableTask, Task
+from costscape.task import SeparableTask, Task
 
 LABELS = 1024  # training labels, evenly spread, from which the unit of the loss is computed
+SHARED_ACTIONS, OWN_ACTIONS = 50, 12  # where all x share their outcomes, and where not
 POINTS = 8  # sampled actions on each chord through C
 
 
@@ -29,6 +29,14 @@ class Target(ABC):
     """A frozen dataclass of settings: how far g is from the costs of the pairs of a batch."""
 
     least: int = 1  # actions it needs
+
+    def check(self, actions: int | None) -> None:
+        """Raise a ValueError where so many actions are too few."""
+        if actions is not None and actions < self.least:
+            raise ValueError(
+                f"{type(self).__name__} compare actions with each other and need at least "
+                f"{self.least}, but got actions={actions}. Take more, or target=Costs()."
+            )
 
     @abstractmethod
     def actions(self, task: Task, rows: int, J: int, rng: Generator) -> Float[Tensor, "rows J_ d"]:
@@ -40,51 +48,9 @@ class Target(ABC):
 
     @abstractmethod
     def loss(
-        self,
-        g: ExpectedCost,
-        y: Float[Tensor, "B ..."],
-        a: Float[Tensor, "#B J d"],
+        self, g: ExpectedCost, y: Float[Tensor, "B ..."], a: Float[Tensor, "#B J d"]
     ) -> Float[Tensor, ""]:
         """The loss on a batch, with actions shared by all pairs or of each pair's own."""
-
-
-@dataclass(frozen=True)
-class Costs(Target):
-    """The costs themselves, as in the paper.
-
-    Arguments:
-        weighting: divide each residual by s(a), the spread of f(., a) over the batch, so that the
-            large costs of unrealistic actions do not dominate; otherwise s = 1. The paper has
-            False.
-        by_coordinate: fit each summand of a SeparableTask's cost by itself, without the noise of
-            the other coordinates. The paper has False.
-    """
-
-    weighting: bool = True
-    by_coordinate: bool = True
-
-    def actions(self, task: Task, rows: int, J: int, rng: Generator) -> Float[Tensor, "rows J_ d"]:
-        return _sample(task, rows, J, rng)
-
-    def unit(self, task: Task, y: Float[Tensor, "n ..."], a: Float[Tensor, "1 J d"]) -> Tensor:
-        return torch.ones_like(a[0, 0, 0])
-
-    def loss(
-        self,
-        g: ExpectedCost,
-        y: Float[Tensor, "B ..."],
-        a: Float[Tensor, "#B J d"],
-    ) -> Float[Tensor, ""]:
-        if self.by_coordinate and isinstance(g.task, SeparableTask):
-            f: Cost = g.task.terms
-            learned = g.terms(a)
-        else:
-            f, learned = g.task.cost, g(a)
-        observed = f(y.unsqueeze(1), a)  # (B, J), or (B, J, d) by coordinate
-        residual = learned - observed
-        if self.weighting:
-            residual = residual / _spread(f, y, a, observed)
-        return residual.square().mean()
 
 
 @dataclass(frozen=True)
@@ -99,6 +65,9 @@ class Slopes(Target):
     has no chords; there the residuals are taken from their mean over the actions.
 
     Its unit is the loss of g = 0 over the training labels.
+
+    >>> Slopes()
+    Slopes()
     """
 
     least = 2
@@ -106,7 +75,7 @@ class Slopes(Target):
     def actions(self, task: Task, rows: int, J: int, rng: Generator) -> Float[Tensor, "rows J_ d"]:
         C = task.feasible
         if isinstance(C, Finite):
-            return _sample(task, rows, J, rng)
+            return sample(task, rows, J, rng)
         lower, upper = C.bounds
         if isinstance(task, SeparableTask):
             a: Tensor = lower + _cells(rows, J, C.dim, lower, rng) * (upper - lower)
@@ -124,10 +93,7 @@ class Slopes(Target):
             return _squares(task, f, a).mean().clamp(min=1e-30)
 
     def loss(
-        self,
-        g: ExpectedCost,
-        y: Float[Tensor, "B ..."],
-        a: Float[Tensor, "#B J d"],
+        self, g: ExpectedCost, y: Float[Tensor, "B ..."], a: Float[Tensor, "#B J d"]
     ) -> Float[Tensor, ""]:
         if isinstance(g.task, SeparableTask):
             residual = g.terms(a) - g.task.terms(y.unsqueeze(1), a)
@@ -144,6 +110,40 @@ class Objective:
     weight: Tensor
 
 
+def objectives_of(
+    target: Target, task: Task, y: Float[Tensor, "n ..."], outcome_share: float, seed: int
+) -> list[Objective]:
+    """The task's cost and, with ``outcome_share``, the absolute errors of the outcomes."""
+    tasks = [(1.0, task)]
+    if outcome_share > 0 and task.y_dims == 1:
+        tasks.append((outcome_share, absolute_errors(y)))
+    rng = Generator(y.device).manual_seed(seed)
+    objectives = []
+    for share, each in tasks:
+        a = target.actions(each, 1, SHARED_ACTIONS, rng)
+        objectives.append(Objective(each, share / target.unit(each, y, a)))
+    return objectives
+
+
+def weighted_loss(
+    target: Target,
+    objectives: Sequence[Objective],
+    scenarios: Scenarios,
+    y: Float[Tensor, "B ..."],
+    J: int | None,
+    rows: int | None,
+    rng: Generator,
+) -> Tensor:
+    """The sum of the losses, with J actions for each of ``rows`` pairs, or shared by all."""
+    total = y.new_zeros(())
+    for objective in objectives:
+        g = ExpectedCost(objective.task, scenarios)
+        usual = SHARED_ACTIONS if g.shared and rows is None else OWN_ACTIONS
+        a = target.actions(objective.task, rows or 1, J or usual, rng)
+        total = total + objective.weight * target.loss(g, y, a)
+    return total
+
+
 def absolute_errors(y: Float[Tensor, "n m"]) -> SeparableTask:
     """f(y, a) = sum_i |y_i - a_i| over the range of the labels.
 
@@ -154,7 +154,7 @@ def absolute_errors(y: Float[Tensor, "n m"]) -> SeparableTask:
     return SeparableTask(lambda y, a: (y - a).abs(), box, convex=True)
 
 
-def _sample(task: Task, rows: int, J: int, rng: Generator) -> Tensor:
+def sample(task: Task, rows: int, J: int, rng: Generator) -> Tensor:
     a: Tensor = task.feasible.sample(rows * J, rng).unflatten(0, (rows, J))
     return a
 
@@ -184,14 +184,3 @@ def _squares(task: Task, r: Tensor, a: Tensor) -> Tensor:
     cell = whole / max(points - 2, 1)
     along: Tensor = r.diff(dim=2).square() / distance.maximum(cell / 2).clamp(min=1e-12)
     return along
-
-
-def _spread(f: Cost, y: Tensor, a: Tensor, observed: Tensor) -> Tensor:
-    """The spread of f(., a) over the batch.
-
-    Actions of each pair's own are evaluated at 16 outcomes of the batch, not at all of them.
-    """
-    with torch.no_grad():
-        if len(a) == 1:
-            return spread_of(observed)
-        return spread_of(f(y[:16, None, None], a))  # costs (16, B, J), or (16, B, J, d)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.scoring import validation_cost
+from costscape.methods.method import seeded
+from costscape.methods.selection import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.models import Builder, Units, by_shape
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point, PointForecast
@@ -57,26 +58,17 @@ class ForecastMethod(ScenarioMethod):
             self.task.of_normals()  # says so where the task does not know it
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        device = self.training.where()
-        task = self._move_task(device)
-        train, val = (part.to(device, part.x.dtype) for part in (train, val))
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
-            torch.manual_seed(self.seed)
+        task, train, val = self._on_device(train, val)
+        with seeded(self.seed, train.x.device):
             model = self._network(train)
-        model = model.to(device, train.x.dtype)
+        model = model.to(train.x)
         self.history_ = self._learn(task, model, train, val)
         self.model_ = model.eval()
 
     def _by_likelihood(self, task: Task, model: Network, train: Dataset, val: Dataset) -> History:
         """The first stage: least squares for a point, maximum likelihood for a mixture."""
-        return self._stage(
-            task,
-            model,
-            lambda batch, rng: model.loss(batch.x, batch.y).mean(),
-            train,
-            val,
-            "likelihood",
-        )
+        loss: Loss = lambda batch, rng: model.loss(batch.x, batch.y).mean()  # noqa: E731
+        return self._stage(task, model, loss, train, val, "likelihood")
 
     def _stage(
         self,
@@ -156,7 +148,7 @@ class ForecastMethod(ScenarioMethod):
         return {}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
-        with torch.random.fork_rng([]):  # fresh weights are drawn, to be overwritten
+        with seeded(self.seed):  # fresh weights are drawn, to be overwritten
             return self._network(Dataset(*self._blank(2)))
 
     def _cost(self, task: Task, model: nn.Module, x: Tensor) -> ExpectedCost:

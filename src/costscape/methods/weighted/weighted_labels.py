@@ -4,18 +4,21 @@ Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Scie
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.data import Dataset
-from costscape.methods.scoring import validation_cost
+from costscape.methods.selection import validation_cost
 from costscape.scenarios import Scenarios
 from costscape.solvers import Solver
 from costscape.task import Task
 from costscape.training.fit_state import Score
 
+M = TypeVar("M", bound=nn.Module)
 BLOCK = 2**22  # numbers in one block of rows, so that temporaries stay in tens of megabytes
 PAIRED = 1000  # rows, evenly spread, whose distances give the median
 SCORED, FEWEST = 2**22, 256  # weights that score one candidate, and validation rows at least
@@ -48,6 +51,18 @@ def score_of_weights(task: Task, train: Dataset, val: Dataset, solver: Solver) -
     """
     many = -(-len(val) * len(train) // SCORED)
     return validation_cost(task, val[:: max(1, min(many, len(val) // FEWEST))], solver)
+
+
+def cheapest(models: Iterator[M], score: Callable[[], Score]) -> M:
+    """The first model whose score is least; a single one is not scored."""
+    best, scored = next(models), None
+    for model in models:  # no more than two exist at a time
+        if scored is None:
+            scored = score()
+            least = scored(best)
+        if (cost := scored(model)) < least:
+            best, least = model, cost
+    return best
 
 
 def affinity(z: Float[Tensor, "B p"], x: Float[Tensor, "n p"]) -> Float[Tensor, "B n"]:

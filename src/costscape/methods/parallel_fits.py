@@ -1,0 +1,57 @@
+"""Several fits at a time: in one batch on a GPU, or in processes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from costscape.data import Dataset, Fold
+from costscape.methods.method import Method
+from costscape.training.progress import one_bar
+
+
+def fit_on_gpu(methods: Sequence[Method], folds: Sequence[Fold], pairs: Dataset) -> set[int]:
+    """Fit in one batch those methods whose class can, each without its fold; their numbers."""
+    done: set[int] = set()
+    for cls in dict.fromkeys(type(method) for method in methods):
+        same = [i for i, method in enumerate(methods) if type(method) is cls]
+        group = [methods[i] for i in same]
+        if len(same) > 1 and cls.fit_together(group, [folds[i] for i in same], pairs):
+            done.update(same)
+    return done
+
+
+def fit_in_processes(
+    methods: Sequence[Method],
+    parts: Sequence[tuple[Dataset, Dataset]],
+    workers: int,
+    title: str,
+    shown: bool,
+) -> list[Method]:
+    """Fit each method to its training and validation part.
+
+    joblib starts the processes on this machine, or where ``joblib.parallel_config`` says.
+    """
+    from joblib import Parallel, delayed
+
+    jobs = enumerate(zip(map(_quiet, methods), parts, strict=True))
+    work = [delayed(_fitted)(i, method, *part) for i, (method, part) in jobs]
+    fits: dict[int, Method] = {}
+    with one_bar(title, len(work), shown) as job_bar:
+        try:
+            pool = Parallel(n_jobs=workers, return_as="generator_unordered")
+        except ValueError:  # Ray's backend returns all fits at the end
+            pool = Parallel(n_jobs=workers)
+        for done, (i, fit) in enumerate(pool(work)):
+            with job_bar(done):
+                fits[i] = fit
+    return [fits[i] for i in range(len(methods))]
+
+
+def _quiet(method: Method) -> Method:
+    training = method.trains()
+    if training is None:
+        return method
+    return method.changed(training=replace(training, progress=False))
+
+
+def _fitted(i: int, method: Method, train: Dataset, held: Dataset) -> tuple[int, Method]:
+    return i, method.fit(train.x, train.y, val=(held.x, held.y))
