@@ -20,7 +20,7 @@ from costscape.block_bootstrap import block_length, standard_error
 from costscape.data import Dataset
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite
-from costscape.solvers import Exhaustive, Objective, Separable, Solver
+from costscape.solvers import Objective, Solver
 from costscape.solvers.auto import resolve
 from costscape.task import SeparableTask, Task
 from costscape.training.fit_state import Score
@@ -49,7 +49,7 @@ def validation_cost(
     """
     g = mean_cost(task, data.y[:: max(1, len(data) // 256)])
     chosen = resolve(solver, g, task.feasible)
-    if not isinstance(chosen, Separable | Exhaustive):
+    if not chosen.quick:
         data = data[:: max(1, len(data) // COSTLY_ROWS)]
     start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
 
@@ -175,7 +175,7 @@ def held_out(
 def some_rows(task: Task, data: Dataset, solver: Solver) -> Dataset:
     """Evenly spread rows, fewer where a decision takes an iterative solver."""
     chosen = resolve(solver, mean_cost(task, data.y[:1]), task.feasible)
-    most = ROWS if isinstance(chosen, Separable | Exhaustive) else COSTLY_ROWS
+    most = ROWS if chosen.quick else COSTLY_ROWS
     return data[:: -(-len(data) // most)]
 
 

@@ -25,7 +25,7 @@ convex.
 """
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -68,6 +68,8 @@ class Separable(Solver):
             the weight of each x. The action then costs at most ``prune`` times the spread of f
             more than the best one. The cost that is returned is that of all outcomes.
     """
+
+    quick: ClassVar[bool] = True
 
     grid: int = 1025
     own_grid: int = 65

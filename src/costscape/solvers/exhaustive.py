@@ -1,7 +1,7 @@
 """Try every action of a finite set."""
 
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -13,6 +13,8 @@ from costscape.solvers.solver import Objective, Solution, Solver
 @dataclass(frozen=True)
 class Exhaustive(Solver):
     """Exact on a Finite set: one evaluation of g for each action of the list."""
+
+    quick: ClassVar[bool] = True
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
         if not isinstance(feasible, Finite):

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -24,9 +25,12 @@ class Solution:
 class Solver(ABC):
     """Finds, for each of B contexts, an action of C with the least objective.
 
+    ``quick`` says that a decision takes few evaluations of f, so that a fit can score many rows.
     A solver is a frozen dataclass of settings, without state between calls. Row b of the answer
     depends only on row b of the objective.
     """
+
+    quick: ClassVar[bool] = False
 
     def minimise(
         self,

@@ -40,6 +40,8 @@ class WindowSearch(Solver):
         halvings: int, default 17. Windows end 2^-halvings of the interval wide.
     """
 
+    quick: ClassVar[bool] = True
+
     grid: int = 33
     halvings: int = 17
 
