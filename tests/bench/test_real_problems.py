@@ -35,13 +35,13 @@ def small():
     def make(name):
         if name not in made:
             p = PROBLEMS[name](0)
-            rows = (12, 4, 2) if name.startswith("vaccine") else (40, 12, 6)
+            rows = (6, 2, 1) if name.startswith("vaccine") else (40, 12, 6)
             parts = (p.data.train, p.data.val, p.data.test)
             made[name] = replace(
                 p, data=Splits(*(part[:n] for part, n in zip(parts, rows, strict=True)))
             )
             if name.startswith("vaccine"):  # an epidemic takes long to simulate
-                p.task.hindsight = FrankWolfe(steps=8).hindsight(p.task)
+                p.task.hindsight = FrankWolfe(steps=3).hindsight(p.task)
         return made[name]
 
     return make
@@ -59,7 +59,7 @@ def quick(method, name):
         "encoder": None,
     }
     if name.startswith("vaccine"):
-        cut["solver"] = ProjectedAdam(steps=4, starts=1)
+        cut["solver"] = ProjectedAdam(steps=2, starts=1)
         cut["encoder"] = partial(method.encoder, hidden=8) if hasattr(method, "encoder") else None
     known = {f.name for f in fields(method)}
     return replace(method, **{name: value for name, value in cut.items() if name in known})
@@ -84,7 +84,8 @@ def test_wind_has_the_known_regrets_of_a_constant_and_of_200_neighbours():
     assert "known public file" in p.source
     for method, known in ((Constant(p.task), 89.0), (NearestNeighbours(p.task, k=200), 74.0)):
         method.fit(train.x, train.y, val=(val.x, val.y))
-        assert evaluate(method, test.x, test.y).regret == pytest.approx(known, abs=3.0)
+        some = test[::4]
+        assert evaluate(method, some.x, some.y).regret == pytest.approx(known, abs=3.0)
 
 
 @pytest.mark.parametrize("name", REAL)

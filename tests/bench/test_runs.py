@@ -174,7 +174,7 @@ def test_a_setting_of_the_named_method_is_in_the_recipe_without_being_changed(mo
 
 def test_what_settings_of_none_stand_for_is_in_the_recipe(monkeypatch):
     before, paper = recipe(), recipe("df2-paper")
-    monkeypatch.setattr(df2, "suitable", lambda train: [Absolute()])
+    monkeypatch.setattr(df2, "suitable", lambda x, y: [Absolute()])
     other = recipe()
     monkeypatch.setattr(df2, "deep_by_shape", lambda shape: partial(MLP, 2, hidden=7))
     assert len({before, other, recipe()}) == 3

