@@ -23,6 +23,7 @@ from costscape.methods import (
     PlainNetwork,
     PolicyNet,
     RandomForest,
+    ResidualSAA,
     TaskMet,
     TwoStage,
 )
@@ -137,6 +138,26 @@ def cme(p: Problem, seed: int) -> Method:
     return CME(p.task, solver=p.solver, seed=seed)
 
 
+def residual_saa(p: Problem, seed: int) -> Method:
+    """A ridge regression of y, and its residuals as scenarios."""
+    return ResidualSAA(p.task, solver=p.solver, seed=seed)
+
+
+def residual_saa_scaled(p: Problem, seed: int) -> Method:
+    """The same with residuals whose spread depends on x."""
+    return ResidualSAA(p.task, scaled=True, solver=p.solver, seed=seed)
+
+
+def residual_saa_loo(p: Problem, seed: int) -> Method:
+    """The same with the residual of each row by the fit without it."""
+    return ResidualSAA(p.task, leave_one_out=True, solver=p.solver, seed=seed)
+
+
+def residual_saa_knn(p: Problem, seed: int) -> Method:
+    """The same with the residuals of the nearest neighbours."""
+    return ResidualSAA(p.task, k=(25, 50, 100, 200, 400), solver=p.solver, seed=seed)
+
+
 def no_attention(p: Problem, seed: int) -> Method:
     """A plain network g(x, a), fitted as DF2 is."""
     return PlainNetwork(p.task, **_network(p, seed))
@@ -168,6 +189,10 @@ METHODS: dict[str, Make] = {
     "wsaa-forest": wsaa_forest,
     "wsaa-kernel": wsaa_kernel,
     "cme": cme,
+    "residual-saa": residual_saa,
+    "residual-saa-scaled": residual_saa_scaled,
+    "residual-saa-loo": residual_saa_loo,
+    "residual-saa-knn": residual_saa_knn,
     "no-attention": no_attention,
     "constant": constant,
     "proportional": in_proportion,

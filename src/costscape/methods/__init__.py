@@ -31,3 +31,4 @@ from costscape.methods.weighted.constant import Constant as Constant
 from costscape.methods.weighted.kernel_smoother import KernelSmoother as KernelSmoother
 from costscape.methods.weighted.nearest_neighbours import NearestNeighbours as NearestNeighbours
 from costscape.methods.weighted.random_forest import RandomForest as RandomForest
+from costscape.methods.weighted.residual_saa import ResidualSAA as ResidualSAA
