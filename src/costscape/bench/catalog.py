@@ -17,6 +17,7 @@ from costscape.methods import (
     Blend,
     Constant,
     CrossFit,
+    DecisionForest,
     KernelSmoother,
     Method,
     NearestNeighbours,
@@ -128,6 +129,11 @@ def wsaa_forest(p: Problem, seed: int) -> Method:
     return RandomForest(p.task, solver=p.solver, seed=seed)
 
 
+def decision_forest(p: Problem, seed: int) -> Method:
+    """Weights on outcomes that share leaves of a forest grown on the cost of decisions."""
+    return DecisionForest(p.task, solver=p.solver, seed=seed)
+
+
 def wsaa_kernel(p: Problem, seed: int) -> Method:
     """Weights on outcomes by a Gaussian kernel (Nadaraya-Watson)."""
     return KernelSmoother(p.task, solver=p.solver, seed=seed)
@@ -189,6 +195,7 @@ METHODS: dict[str, Make] = {
     "wsaa-forest": wsaa_forest,
     "wsaa-kernel": wsaa_kernel,
     "cme": cme,
+    "decision-forest": decision_forest,
     "residual-saa": residual_saa,
     "residual-saa-scaled": residual_saa_scaled,
     "residual-saa-loo": residual_saa_loo,

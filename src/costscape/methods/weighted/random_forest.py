@@ -7,8 +7,11 @@ Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Scie
 Breiman, Random Forests, Machine Learning 2001.
 """
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -22,39 +25,20 @@ from costscape.solvers import Auto, Solver
 from costscape.task import Task
 
 TRIED = (5, 10, 20, 40, 80)
-TRIAL = 50  # trees of each forest that is tried
+
+Grower = Callable[[int, int], "Forest"]  # the fewest rows in a leaf, trees -> the forest
 
 
-@dataclass
-class RandomForest(ScenarioMethod):
-    """The forest is grown by scikit-learn on bootstrap samples, for the mean of standardised y.
+class ForestMethod(ScenarioMethod):
+    """A method that grows a Forest, with the leaf size that costs least on validation."""
 
-    - ``min_leaf``: the fewest rows in a leaf. None takes the one of 5, 10, 20, 40, 80 whose
-      forest of 50 trees costs least on validation.
-    - ``features``: the share of the features each split looks at.
-    - ``jobs``: processor cores that grow trees; -1 is all. The trees do not depend on it.
+    trees: int
+    min_leaf: int | None
+    trial: ClassVar[int]  # trees of each forest that is tried
 
-    The rows in a leaf are counted over the whole training set, also those that the tree's
-    bootstrap left out. x is compared in single precision, as scikit-learn does. Deciding does not
-    need scikit-learn.
-    """
-
-    task: Task
-    trees: int = 200
-    min_leaf: int | None = None
-    features: float = 1.0
-    jobs: int = 1
-    solver: Solver = field(default_factory=Auto)
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.trees < 1:
-            raise ValueError(f"RandomForest needs trees of at least 1, but got {self.trees}.")
-        if not 0 < self.features <= 1:
-            raise ValueError(
-                f"RandomForest needs features, a share, above 0 and at most 1, but got "
-                f"{self.features}."
-            )
+    @abstractmethod
+    def _grower(self, train: Dataset) -> Grower:
+        """How forests are grown on these rows."""
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         device = self.task.feasible.bounds[0].device
@@ -65,35 +49,13 @@ class RandomForest(ScenarioMethod):
                 f"min_leaf needs to be from 1 to the {len(train)} training rows, but is "
                 f"{self.min_leaf}."
             )
-        least = self.min_leaf
+        grow, least = self._grower(train), self.min_leaf
         if least is None:
             score = score_of_weights(task, train, val, self.solver)
             sizes = [size for size in TRIED if size <= len(train)] or [1]
-            few = min(self.trees, TRIAL)
-            least = min(sizes, key=lambda size: score(self._grow(train, size, few)))
-        self.model_ = self._grow(train, least, self.trees)
-
-    def _grow(self, train: Dataset, min_leaf: int, trees: int) -> "Forest":
-        forest = _sklearn()(
-            trees,
-            min_samples_leaf=min_leaf,
-            max_features=float(self.features),
-            random_state=self.seed,
-            n_jobs=self.jobs,
-        )
-        x = train.x.flatten(1).float().cpu().numpy()
-        y = _turned(Standardise(train.y)(train.y).flatten(1).double().cpu()).numpy()
-        forest.fit(x, y[:, 0] if y.shape[1] == 1 else y)
-        parts = [_tree(grown.tree_) for grown in forest.estimators_]
-        root = torch.tensor([0, *(len(part[0]) for part in parts)]).cumsum(0)
-        moved = [(f, c, b + r, o + r) for (f, c, b, o), r in zip(parts, root, strict=False)]
-        feature, cut, less, more = (torch.cat(part) for part in zip(*moved, strict=True))
-        leaf = torch.as_tensor(forest.apply(x)) + root[:-1]
-        rows, start = _by_leaf(leaf, len(feature))
-        depth = max(grown.tree_.max_depth for grown in forest.estimators_)
-        root = root[:-1].clone()
-        made = Forest(train.y, feature, cut, less, more, root, rows, start, depth, min_leaf)
-        return made.to(train.y.device)
+            few = min(self.trees, self.trial)
+            least = min(sizes, key=lambda size: score(grow(size, few)))
+        self.model_ = grow(least, self.trees)
 
     def _facts(self) -> dict[str, Any]:
         model = self.model_
@@ -114,6 +76,58 @@ class RandomForest(ScenarioMethod):
         feature, cut, less, more, root, rows, start = (like.new_zeros(size) for size in sizes)
         tree = (feature, cut.float(), less, more)
         return Forest(y, *tree, root, rows, start, facts["depth"], facts["min_leaf"])
+
+
+@dataclass
+class RandomForest(ForestMethod):
+    """The forest is grown by scikit-learn on bootstrap samples, for the mean of standardised y.
+
+    - ``min_leaf``: the fewest rows in a leaf. None takes the one of 5, 10, 20, 40, 80 whose
+      forest of 50 trees costs least on validation.
+    - ``features``: the share of the features each split looks at.
+    - ``jobs``: processor cores that grow trees; -1 is all. The trees do not depend on it.
+
+    The rows in a leaf are counted over the whole training set, also those that the tree's
+    bootstrap left out. x is compared in single precision, as scikit-learn does. Deciding does not
+    need scikit-learn.
+    """
+
+    trial = 50
+
+    task: Task
+    trees: int = 200
+    min_leaf: int | None = None
+    features: float = 1.0
+    jobs: int = 1
+    solver: Solver = field(default_factory=Auto)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.trees < 1:
+            raise ValueError(f"RandomForest needs trees of at least 1, but got {self.trees}.")
+        if not 0 < self.features <= 1:
+            raise ValueError(
+                f"RandomForest needs features, a share, above 0 and at most 1, but got "
+                f"{self.features}."
+            )
+
+    def _grower(self, train: Dataset) -> Grower:
+        return partial(self._grow, train)
+
+    def _grow(self, train: Dataset, min_leaf: int, trees: int) -> "Forest":
+        forest = _sklearn()(
+            trees,
+            min_samples_leaf=min_leaf,
+            max_features=float(self.features),
+            random_state=self.seed,
+            n_jobs=self.jobs,
+        )
+        x = train.x.flatten(1).float().cpu().numpy()
+        y = _turned(Standardise(train.y)(train.y).flatten(1).double().cpu()).numpy()
+        forest.fit(x, y[:, 0] if y.shape[1] == 1 else y)
+        parts = [_tree(grown.tree_) for grown in forest.estimators_]
+        depth = max(grown.tree_.max_depth for grown in forest.estimators_)
+        return forest_of(train.y, parts, torch.as_tensor(forest.apply(x)), depth, min_leaf)
 
 
 class Forest(WeightedLabels):
@@ -183,6 +197,26 @@ class Forest(WeightedLabels):
         return self.y.new_zeros(len(leaf) * n).index_add(0, b * n + mate, share).view(-1, n)
 
 
+Nodes = tuple[Tensor, Tensor, Tensor, Tensor]  # feature, cut, less, more of one tree
+
+
+def forest_of(
+    y: Float[Tensor, "n ..."],
+    trees: list[Nodes],
+    leaf: Int[Tensor, "n T"],
+    depth: int,
+    min_leaf: int,
+) -> Forest:
+    """Put trees, the nodes of each counted from 0, and the leaf of each row into one table."""
+    root = torch.tensor([0, *(len(part[0]) for part in trees)]).cumsum(0)
+    moved = [(f, c, b + r, o + r) for (f, c, b, o), r in zip(trees, root, strict=False)]
+    feature, cut, less, more = (torch.cat(part) for part in zip(*moved, strict=True))
+    rows, start = _by_leaf(leaf + root[:-1], len(feature))
+    root = root[:-1].clone()
+    made = Forest(y, feature, cut, less, more, root, rows, start, depth, min_leaf)
+    return made.to(y.device)
+
+
 def _sklearn() -> Any:
     try:
         from sklearn.ensemble import RandomForestRegressor
@@ -203,7 +237,7 @@ def _turned(y: Tensor) -> Tensor:
     return turned
 
 
-def _tree(tree: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _tree(tree: Any) -> Nodes:
     """feature, cut, less, more of one tree, its nodes counted from 0."""
     less, more = torch.as_tensor(tree.children_left), torch.as_tensor(tree.children_right)
     leaf = less < 0
