@@ -12,7 +12,7 @@ from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
 from costscape.methods.selection import validation_cost
-from costscape.methods.weighted import random_forest as forest_module
+from costscape.methods.weighted import forest_weights, random_forest
 from costscape.methods.weighted import weighted_labels as labels
 from costscape.methods.weighted.random_forest import RandomForest
 from costscape.models import Standardise
@@ -51,7 +51,7 @@ def test_outcomes_of_more_numbers_than_rows_are_turned_and_split_the_same(newsve
     # one feature: of two that part the rows alike, rounding would choose one
     x, new = torch.randn(40, 1, generator=rng), torch.randn(20, 1, generator=rng)
     y = (x @ torch.randn(1, 90, generator=rng)).abs() + torch.rand(40, 90, generator=rng)
-    turned = forest_module._turned(y.double())
+    turned = random_forest._turned(y.double())
     assert turned.shape == (40, 40)
     assert torch.allclose(turned @ turned.T, y.double() @ y.double().T)
     model = RandomForest(newsvendor(90), trees=15, min_leaf=3, seed=3)
@@ -126,7 +126,7 @@ def test_blocks_give_the_same_bits(newsvendor, demand, monkeypatch):
     x, y = demand(70)
     model = RandomForest(newsvendor(), trees=6, min_leaf=3).fit(x, y, val=(x, y))
     whole = model.scenarios(x).weights
-    for module in (labels, sys.modules[RandomForest.__module__]):
+    for module in (labels, forest_weights):
         monkeypatch.setattr(module, "BLOCK", 90)
     assert torch.equal(model.scenarios(x).weights, whole)
     assert torch.equal(model.scenarios(x[5:6]).weights, whole[5:6])

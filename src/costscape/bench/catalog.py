@@ -17,12 +17,14 @@ from costscape.methods import (
     Blend,
     Constant,
     CrossFit,
+    DecisionForest,
     KernelSmoother,
     Method,
     NearestNeighbours,
     PlainNetwork,
     PolicyNet,
     RandomForest,
+    ResidualSAA,
     TaskMet,
     TwoStage,
 )
@@ -32,6 +34,7 @@ from costscape.problems.problem import Problem
 from costscape.solvers import Implicit
 
 Make = Callable[[Problem, int], Method]
+NEIGHBOURS = (25, 50, 100, 200, 400)  # tried for the residuals of the nearest rows
 
 
 def _network(p: Problem, seed: int) -> dict[str, Any]:
@@ -117,6 +120,26 @@ METHODS: dict[str, NamedMethod] = {
     "cme": NamedMethod(
         "Weights on outcomes by kernel ridge regression",
         lambda p, seed: CME(p.task, solver=p.solver, seed=seed),
+    ),
+    "decision-forest": NamedMethod(
+        "Weights on outcomes that share leaves of a forest grown on the cost of decisions",
+        lambda p, seed: DecisionForest(p.task, solver=p.solver, seed=seed),
+    ),
+    "residual-saa": NamedMethod(
+        "A ridge regression of y, and its residuals as scenarios",
+        lambda p, seed: ResidualSAA(p.task, solver=p.solver, seed=seed),
+    ),
+    "residual-saa-scaled": NamedMethod(
+        "The same with residuals whose spread depends on x",
+        lambda p, seed: ResidualSAA(p.task, scaled=True, solver=p.solver, seed=seed),
+    ),
+    "residual-saa-loo": NamedMethod(
+        "The same with the residual of each row by the fit without it",
+        lambda p, seed: ResidualSAA(p.task, leave_one_out=True, solver=p.solver, seed=seed),
+    ),
+    "residual-saa-knn": NamedMethod(
+        "The same with the residuals of the nearest neighbours",
+        lambda p, seed: ResidualSAA(p.task, k=NEIGHBOURS, solver=p.solver, seed=seed),
     ),
     "no-attention": NamedMethod(
         "A plain network g(x, a), fitted as DF2 is",

@@ -28,6 +28,8 @@ from costscape.methods.surfaces import ScenarioMethod as ScenarioMethod
 from costscape.methods.surfaces import SurfaceMethod as SurfaceMethod
 from costscape.methods.weighted.cme import CME as CME
 from costscape.methods.weighted.constant import Constant as Constant
+from costscape.methods.weighted.decision_forest import DecisionForest as DecisionForest
 from costscape.methods.weighted.kernel_smoother import KernelSmoother as KernelSmoother
 from costscape.methods.weighted.nearest_neighbours import NearestNeighbours as NearestNeighbours
 from costscape.methods.weighted.random_forest import RandomForest as RandomForest
+from costscape.methods.weighted.residual_saa import ResidualSAA as ResidualSAA
