@@ -1,13 +1,8 @@
 """x -> scenarios."""
 
 from costscape.models.encoders import LSTM, MLP, Builder, by_shape, deep_by_shape
-from costscape.models.forecasts import (
-    Forecast,
-    Mixture,
-    MixtureForecast,
-    Point,
-    PointForecast,
-)
+from costscape.models.forecast_contract import Forecast, ForecastNetwork
+from costscape.models.forecasts import Mixture, MixtureForecast, Point, PointForecast
 from costscape.models.outcome_network import OutcomeNetwork, has_line
 from costscape.models.outcomes import (
     Absolute,
@@ -28,6 +23,7 @@ __all__ = [
     "Builder",
     "ByLevel",
     "Forecast",
+    "ForecastNetwork",
     "Level",
     "LocationScale",
     "Mixture",

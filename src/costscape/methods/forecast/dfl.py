@@ -9,14 +9,12 @@ Optimization, NeurIPS 2017.
 
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Generator, Tensor
 
 from costscape.data import Dataset
 from costscape.methods.forecast.base import ForecastMethod, Network
-from costscape.models import Builder, Forecast, MixtureForecast, Point
+from costscape.models import Builder, Forecast, Point
 from costscape.models.relative_outcomes import Level
-from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Auto, Implicit, Layer, Solver
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
@@ -68,11 +66,5 @@ class DFL(ForecastMethod):
 
     def loss(self, task: Task, model: Network, batch: Dataset, rng: Generator) -> Tensor:
         """The mean cost of the decisions on one batch, with fresh draws."""
-        if self.draws is None and isinstance(model, MixtureForecast):
-            g = ExpectedCost(task.of_normals(), model.laws(batch.x))
-        else:
-            y = model.samples(batch.x, self.draws or 1, rng)
-            g = ExpectedCost(
-                task, Scenarios(torch.full_like(y.flatten(2)[..., 0], 1 / y.shape[1]), y)
-            )
+        g = model.expected_cost(task, batch.x, self.draws, rng)
         return task.cost(batch.y, self.layer(g)).mean()
