@@ -26,12 +26,13 @@ from costscape.methods import (
     TaskMet,
     TwoStage,
 )
-from costscape.models import Mixture, Point
+from costscape.models import Flat, Flow, Mixture, Point, Quantiles
 from costscape.problems import proportional
 from costscape.problems.problem import Problem
 from costscape.solvers import Implicit
 
 Make = Callable[[Problem, int], Method]
+LINEAR_RATE = 1e-2  # at 1e-3 a linear map is far from its optimum after 1,000 steps
 
 
 def _network(p: Problem, seed: int) -> dict[str, Any]:
@@ -77,6 +78,23 @@ def two_stage_gmm(p: Problem, seed: int, k: int) -> Method:
     return TwoStage(p.task, Mixture(k), **_network(p, seed))
 
 
+def two_stage_linear_gmm(p: Problem, seed: int, k: int) -> Method:
+    """The same mixture with means, deviations and weights linear in x."""
+    settings = _network(p, seed)
+    training = replace(p.schedule, lr=LINEAR_RATE)
+    return TwoStage(p.task, Mixture(k), **{**settings, "encoder": Flat, "training": training})
+
+
+def two_stage_quantiles(p: Problem, seed: int) -> Method:
+    """Quantiles of each coordinate joined by ranks, then the best action for the scenarios."""
+    return TwoStage(p.task, Quantiles(), **_network(p, seed))
+
+
+def two_stage_flow(p: Problem, seed: int) -> Method:
+    """A law of any shape by flow matching, then the best action for draws of it."""
+    return TwoStage(p.task, Flow(), **_network(p, seed))
+
+
 def dfl_pe(p: Problem, seed: int) -> Method:
     """A point forecast trained through the argmin."""
     return DFL(p.task, Point(), layer=Implicit(p.solver), **_network(p, seed))
@@ -85,6 +103,11 @@ def dfl_pe(p: Problem, seed: int) -> Method:
 def dfl_gmm(p: Problem, seed: int, k: int) -> Method:
     """A mixture of K Gaussians trained through the argmin over its draws."""
     return DFL(p.task, Mixture(k), layer=Implicit(p.solver), **_network(p, seed))
+
+
+def dfl_flow(p: Problem, seed: int) -> Method:
+    """A law by flow matching, trained through the argmin over its draws."""
+    return DFL(p.task, Flow(), layer=Implicit(p.solver), **_network(p, seed))
 
 
 def so_ebm_gmm(p: Problem, seed: int, k: int) -> Method:
@@ -159,7 +182,10 @@ METHODS: dict[str, Make] = {
     "blend": blend,
     "policy-net": policy_net,
     "two-stage-pe": two_stage_pe,
+    "two-stage-quantiles": two_stage_quantiles,
+    "two-stage-flow": two_stage_flow,
     "dfl-pe": dfl_pe,
+    "dfl-flow": dfl_flow,
     "lodl-pe": lodl_pe,
     "egl": egl,
     "lancer": lancer,
@@ -175,6 +201,7 @@ METHODS: dict[str, Make] = {
 # a name ends in any whole number K, the components of the mixture
 FAMILIES: dict[str, Callable[[Problem, int, int], Method]] = {
     "two-stage-gmm": two_stage_gmm,
+    "two-stage-linear-gmm": two_stage_linear_gmm,
     "dfl-gmm": dfl_gmm,
     "so-ebm-gmm": so_ebm_gmm,
     "lodl-gmm": lodl_gmm,

@@ -1,6 +1,15 @@
 """x -> scenarios."""
 
-from costscape.models.encoders import LSTM, MLP, Builder, by_shape, deep_by_shape
+from costscape.models.encoders import (
+    LSTM,
+    MLP,
+    Builder,
+    Flat,
+    by_shape,
+    deep_by_shape,
+    encoder_for,
+)
+from costscape.models.flow_forecast import Flow, FlowForecast
 from costscape.models.forecast_contract import Forecast, ForecastNetwork
 from costscape.models.forecasts import Mixture, MixtureForecast, Point, PointForecast
 from costscape.models.outcome_network import OutcomeNetwork, has_line
@@ -12,6 +21,7 @@ from costscape.models.outcomes import (
     Plain,
     WindowLevels,
 )
+from costscape.models.quantile_forecast import QuantileForecast, Quantiles
 from costscape.models.relative_outcomes import ByLevel, Level, mean_level
 from costscape.models.scaling import Standardise, Units
 
@@ -22,6 +32,9 @@ __all__ = [
     "Anchored",
     "Builder",
     "ByLevel",
+    "Flat",
+    "Flow",
+    "FlowForecast",
     "Forecast",
     "ForecastNetwork",
     "Level",
@@ -33,11 +46,14 @@ __all__ = [
     "Plain",
     "Point",
     "PointForecast",
+    "QuantileForecast",
+    "Quantiles",
     "Standardise",
     "Units",
     "WindowLevels",
     "by_shape",
     "deep_by_shape",
+    "encoder_for",
     "has_line",
     "mean_level",
 ]

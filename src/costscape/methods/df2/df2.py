@@ -31,6 +31,7 @@ from costscape.models import (
     Units,
     WindowLevels,
     deep_by_shape,
+    encoder_for,
 )
 from costscape.models.outcome_network import SINGLE, name_of, suitable, usual_points
 from costscape.scenarios import ExpectedCost
@@ -273,7 +274,8 @@ class DF2(EnsembleMethod):
         x, y = train.x, train.y
         level = form.level if isinstance(form, WindowLevels) else None
         units = Units(x, y, level, self.standardise)
-        encoder = (self.encoder or deep_by_shape(tuple(x.shape[1:])))()
+        shape = tuple(x.shape[1:])
+        encoder = encoder_for(self.encoder or deep_by_shape(shape), shape)
         points = min(self.points or usual_points(form), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
         plain = form.of if isinstance(form, WindowLevels) else form

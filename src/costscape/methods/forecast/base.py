@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.methods.scoring import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.models import Builder, Units, by_shape
+from costscape.models import Builder, Units, encoder_for
 from costscape.models.forecast_contract import Forecast, ForecastNetwork
 from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost
@@ -150,7 +150,7 @@ class ForecastMethod(ScenarioMethod):
 
     def _network(self, train: Dataset) -> Network:
         units = Units(train.x, train.y, self.level)
-        encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
+        encoder = encoder_for(self.encoder, tuple(train.x.shape[1:]))
         return self.forecast.network(encoder, units, train.x, train.y, self.draws)
 
     def _facts(self) -> dict[str, Any]:

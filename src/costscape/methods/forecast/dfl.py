@@ -25,8 +25,9 @@ from costscape.training.settings import RATE
 class DFL(ForecastMethod):
     """A two-stage fit, then the same network on decision cost, a solver in every step.
 
-    - ``forecast``: Point() or Mixture(k). A point decides as if it were certain, so on a lopsided
-      cost it learns to forecast not the mean but the outcome whose best action is wanted.
+    - ``forecast``: Point(), Mixture(k), Quantiles() or Flow(). A point decides as if it were
+      certain, so on a lopsided cost it learns to forecast not the mean but the outcome whose best
+      action is wanted.
     - ``draws``: of each step and of deciding; None is the task's closed form.
     - ``layer``: Implicit(), or CvxpyLayer() for a convex cost written for cvxpy.
     - ``rates``: learning rates of the second stage over that of the first. Each is tried from the

@@ -25,7 +25,7 @@ from costscape.methods.forecast.base import Network
 from costscape.methods.forecast.decision_samples import Forecasts, perturbations
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork
 from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best, first_moves
-from costscape.models import Builder, Units, by_shape
+from costscape.models import Builder, Units, encoder_for
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
@@ -111,7 +111,7 @@ class EGL(LocalLossMethod):
 
         with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
             torch.manual_seed(seed)
-            encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
+            encoder = encoder_for(self.encoder, tuple(train.x.shape[1:]))
             model = PointForecast(
                 encoder, Units(train.x, train.y, self.level), tuple(train.y.shape[1:])
             )
@@ -134,7 +134,7 @@ class EGL(LocalLossMethod):
         """The network of the loss's parameters, fitted to all samples; not kept in checkpoints."""
         with torch.random.fork_rng([train.x.device] if train.x.is_cuda else []):
             torch.manual_seed(self.seed)
-            encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
+            encoder = encoder_for(self.encoder, tuple(train.x.shape[1:]))
             start = self.loss.start(e.shape[2], Generator().manual_seed(self.seed))
             theta = LossParameters(encoder, units, start, e.shape[2])
         theta = theta.to(train.x)
