@@ -97,7 +97,8 @@ class FlowForecast(ForecastNetwork):
         draws: M.
 
     The normal numbers that the draws start from, ``normals`` (M, ...), are stored with the model
-    and are the same for every x.
+    and are the same for every x. Each coordinate has M evenly spread quantiles of the normal law,
+    in random order (a Latin hypercube), so that few draws stand for the law.
     """
 
     def __init__(
@@ -116,7 +117,8 @@ class FlowForecast(ForecastNetwork):
         width = int(encoder.out_features)  # type: ignore[arg-type]
         self.velocity = Velocity(prod(y_shape), width, hidden)
         self.normals: Tensor
-        self.register_buffer("normals", torch.randn(draws, *y_shape))
+        levels = (torch.rand(draws, *y_shape).argsort(0) + 0.5) / draws
+        self.register_buffer("normals", torch.special.ndtri(levels))
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         y = self._moved(x, self.normals.flatten(1).unsqueeze(0))
