@@ -17,9 +17,12 @@ from costscape.models import LSTM as LSTM
 from costscape.models import MLP as MLP
 from costscape.models import Absolute as Absolute
 from costscape.models import Anchored as Anchored
+from costscape.models import Flat as Flat
+from costscape.models import Flow as Flow
 from costscape.models import LocationScale as LocationScale
 from costscape.models import Mixture as Mixture
 from costscape.models import Point as Point
+from costscape.models import Quantiles as Quantiles
 from costscape.models import WindowLevels as WindowLevels
 from costscape.scenarios import ExpectedCost as ExpectedCost
 from costscape.scenarios import Scenarios as Scenarios

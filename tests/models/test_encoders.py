@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from costscape.models import LSTM, MLP, by_shape, deep_by_shape
+from costscape.models import LSTM, MLP, Flat, by_shape, deep_by_shape, encoder_for
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,21 @@ def test_the_deep_ones_differ_in_the_mlp_alone():
     assert widths == [[128, 128], [128]]
     assert rows.net[2].in_features == 30
     assert str(deep_by_shape((24, 3))()) == str(by_shape((24, 3))())
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 3), (2, 4, 4)])
+def test_flat_is_x_itself_in_one_row(shape):
+    net = encoder_for(Flat, shape)
+    x = torch.randn(6, *shape)
+    assert torch.equal(net(x), x.reshape(6, -1))
+    assert net.out_features == x[0].numel()
+    assert not list(net.parameters())
+
+
+def test_an_encoder_without_out_features_is_measured_and_others_are_left_alone():
+    own = encoder_for(lambda: nn.Sequential(nn.Flatten(), nn.BatchNorm1d(6)), (2, 3))
+    assert own.out_features == 6
+    assert own.training
+    assert own[1].num_batches_tracked == 0
+    assert encoder_for(partial(MLP, 6, hidden=7), (2, 3)).out_features == 7
+    assert str(encoder_for(None, (24, 3))) == str(by_shape((24, 3))())

@@ -28,12 +28,13 @@ from costscape.methods import (
     TaskMet,
     TwoStage,
 )
-from costscape.models import Mixture, Point
+from costscape.models import Flat, Flow, Mixture, Point, Quantiles
 from costscape.problems import proportional
 from costscape.problems.problem import Problem
 from costscape.solvers import Implicit
 
 Make = Callable[[Problem, int], Method]
+LINEAR_RATE = 1e-2  # at 1e-3 a linear map is far from its optimum after 1,000 steps
 NEIGHBOURS = (25, 50, 100, 200, 400)  # tried for the residuals of the nearest rows
 
 
@@ -58,6 +59,12 @@ def _as_in_paper(p: Problem, seed: int) -> Method:
         p.task, points=p.points, encoder=p.encoder, seed=seed, training=p.training
     )
     return replace(made, choose_epoch=True, solver=p.solver)
+
+
+def _linear_mixture(p: Problem, seed: int, k: int) -> Method:
+    settings = _network(p, seed)
+    training = replace(p.schedule, lr=LINEAR_RATE)
+    return TwoStage(p.task, Mixture(k), **{**settings, "encoder": Flat, "training": training})
 
 
 METHODS: dict[str, NamedMethod] = {
@@ -85,9 +92,21 @@ METHODS: dict[str, NamedMethod] = {
         "The conditional mean, then the best action for it",
         lambda p, seed: TwoStage(p.task, Point(), **_network(p, seed)),
     ),
+    "two-stage-quantiles": NamedMethod(
+        "Quantiles of each coordinate joined by ranks, then the best action for the scenarios",
+        lambda p, seed: TwoStage(p.task, Quantiles(), **_network(p, seed)),
+    ),
+    "two-stage-flow": NamedMethod(
+        "A law of any shape by flow matching, then the best action for draws of it",
+        lambda p, seed: TwoStage(p.task, Flow(), **_network(p, seed)),
+    ),
     "dfl-pe": NamedMethod(
         "A point forecast trained through the argmin",
         lambda p, seed: DFL(p.task, Point(), layer=Implicit(p.solver), **_network(p, seed)),
+    ),
+    "dfl-flow": NamedMethod(
+        "A law by flow matching, trained through the argmin over its draws",
+        lambda p, seed: DFL(p.task, Flow(), layer=Implicit(p.solver), **_network(p, seed)),
     ),
     "lodl-pe": NamedMethod(
         "A point forecast trained on a learned loss of its own for each pair",
@@ -158,6 +177,10 @@ FAMILIES: dict[str, NamedMethod] = {
     "two-stage-gmm": NamedMethod(
         "A mixture of K Gaussians by likelihood, then the best action for draws of it",
         lambda p, seed, k: TwoStage(p.task, Mixture(k), **_network(p, seed)),
+    ),
+    "two-stage-linear-gmm": NamedMethod(
+        "The same mixture with means, deviations and weights linear in x",
+        lambda p, seed, k: _linear_mixture(p, seed, k),
     ),
     "dfl-gmm": NamedMethod(
         "A mixture of K Gaussians trained through the argmin over its draws",

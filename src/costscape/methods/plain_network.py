@@ -18,7 +18,7 @@ from costscape.methods.cost_scale import sampled_costs, spread_of
 from costscape.methods.method import seeded
 from costscape.methods.selection import validation_cost
 from costscape.methods.surfaces import SurfaceMethod
-from costscape.models import Builder, Standardise, by_shape
+from costscape.models import Builder, Standardise, encoder_for
 from costscape.models.cost_network import Free, InputConvex, Surface, SurfaceAt
 from costscape.solvers import Auto, Solver
 from costscape.task import Cost, SeparableTask, Task
@@ -117,7 +117,7 @@ class PlainNetwork(SurfaceMethod):
 
     def _network(self, x: Tensor, level: Tensor, scale: Tensor) -> Surface:
         c = self.task.feasible
-        encoder = (self.encoder or by_shape(tuple(x.shape[1:])))()
+        encoder = encoder_for(self.encoder, tuple(x.shape[1:]))
         convex = self.task.convex if self.convex is None else self.convex
         kind, groups = InputConvex if convex else Free, self._groups()
         head = kind(int(encoder.out_features), groups, c.dim // groups, self.hidden)  # type: ignore[arg-type]

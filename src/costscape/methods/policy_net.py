@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from costscape.data import Dataset
 from costscape.methods.cost_scale import sampled_costs
 from costscape.methods.method import Method, seeded
-from costscape.models import Builder, Standardise, by_shape
+from costscape.models import Builder, Standardise, encoder_for
 from costscape.models.feasible_output import landing
 from costscape.sets import ConstraintSet, Finite
 from costscape.solvers.solver import check_feasible
@@ -87,7 +87,7 @@ class PolicyNet(Method):
             return self._network(self._blank(2)[0])
 
     def _network(self, x: Tensor) -> nn.Module:
-        encoder = (self.encoder or by_shape(tuple(x.shape[1:])))()
+        encoder = encoder_for(self.encoder, tuple(x.shape[1:]))
         scaler = Standardise(x) if self.standardise else nn.Identity()
         c = self.task.feasible
         outputs = len(c.actions) if isinstance(c, Finite) else landing(c).inputs

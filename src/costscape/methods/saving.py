@@ -150,7 +150,8 @@ def known_part(name: str) -> Any:
     if name == "mean_level":
         return models.mean_level
     part = getattr(costscape, name, None) if name in dir(costscape) else None
-    is_part = isinstance(part, type) and (is_dataclass(part) or part in (models.MLP, models.LSTM))
+    encoders = (models.MLP, models.LSTM, models.Flat)
+    is_part = isinstance(part, type) and (is_dataclass(part) or part in encoders)
     return part if is_part else None
 
 

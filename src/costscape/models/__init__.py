@@ -3,9 +3,14 @@
 from costscape.models.encoders import LSTM as LSTM
 from costscape.models.encoders import MLP as MLP
 from costscape.models.encoders import Builder as Builder
+from costscape.models.encoders import Flat as Flat
 from costscape.models.encoders import by_shape as by_shape
 from costscape.models.encoders import deep_by_shape as deep_by_shape
-from costscape.models.forecasts import Forecast as Forecast
+from costscape.models.encoders import encoder_for as encoder_for
+from costscape.models.flow_forecast import Flow as Flow
+from costscape.models.flow_forecast import FlowForecast as FlowForecast
+from costscape.models.forecast_contract import Forecast as Forecast
+from costscape.models.forecast_contract import ForecastNetwork as ForecastNetwork
 from costscape.models.forecasts import Mixture as Mixture
 from costscape.models.forecasts import MixtureForecast as MixtureForecast
 from costscape.models.forecasts import Point as Point
@@ -18,6 +23,8 @@ from costscape.models.outcomes import LocationScale as LocationScale
 from costscape.models.outcomes import Outcomes as Outcomes
 from costscape.models.outcomes import Plain as Plain
 from costscape.models.outcomes import WindowLevels as WindowLevels
+from costscape.models.quantile_forecast import QuantileForecast as QuantileForecast
+from costscape.models.quantile_forecast import Quantiles as Quantiles
 from costscape.models.relative_outcomes import ByLevel as ByLevel
 from costscape.models.relative_outcomes import Level as Level
 from costscape.models.relative_outcomes import mean_level as mean_level

@@ -2,7 +2,8 @@
 
     p(y | x) = sum_c w_c(x) prod_i N(y_i; m_ci(x), s_ci(x)^2),   c = 1..k
 
-Weights, means and log deviations are linear in the encoder's code.
+Weights, means and log deviations are linear in the encoder's code. A forecast such as Mixture(3)
+holds settings and builds a network; Quantiles and Flow are in files of their own.
 """
 
 from dataclasses import dataclass
@@ -13,23 +14,39 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
+from costscape.models.forecast_contract import Forecast as Forecast
+from costscape.models.forecast_contract import ForecastNetwork
 from costscape.models.scaling import Units, zero_
-from costscape.scenarios import Scenarios
-from costscape.task import Refusal
+from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.task import Refusal, Task
 
 # the least deviation, in standard deviations of the labels: the likelihood of a component at a
 # repeated label, such as no wind at all, would have no bound
 LEAST = 0.01
 MOST = 10**9  # weights of the last layer, 16 GB with their gradients and averages
+SHOWN = 1000  # draws of scenarios() where deciding needs none
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(Forecast):
     """One outcome, the conditional mean, by least squares."""
 
+    def network(
+        self,
+        encoder: nn.Module,
+        units: Units,
+        x: Float[Tensor, "n ..."],
+        y: Float[Tensor, "n ..."],
+        draws: int | None,
+    ) -> "PointForecast":
+        return PointForecast(encoder, units, tuple(y.shape[1:]))
+
+    def check(self, task: Task, draws: int | None) -> None:
+        """A point has no draws."""
+
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Forecast):
     """``components`` diagonal Gaussians, by maximum likelihood."""
 
     components: int = 1
@@ -41,11 +58,23 @@ class Mixture:
                 f"without spread, take Point()."
             )
 
+    def network(
+        self,
+        encoder: nn.Module,
+        units: Units,
+        x: Float[Tensor, "n ..."],
+        y: Float[Tensor, "n ..."],
+        draws: int | None,
+    ) -> "MixtureForecast":
+        rows = torch.randint(len(x), (self.components,)).to(x.device)
+        return MixtureForecast(encoder, units, units.standard(x[rows], y[rows]), draws or SHOWN)
 
-Forecast = Point | Mixture
+    def check(self, task: Task, draws: int | None) -> None:
+        if draws is None:
+            task.of_normals()  # raises where the task has no closed form
 
 
-class PointForecast(nn.Module):
+class PointForecast(ForecastNetwork):
     """x -> one scenario of weight 1."""
 
     def __init__(self, encoder: nn.Module, units: Units, y_shape: tuple[int, ...]) -> None:
@@ -63,7 +92,9 @@ class PointForecast(nn.Module):
         """The outcome forecast, in the user's units."""
         return self.units.undo(x, self._standard(x))
 
-    def loss(self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
+    def loss(
+        self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."], rng: Generator | None = None
+    ) -> Float[Tensor, "B"]:
         """Squared error of each pair, in standard deviations of the labels."""
         residual = self._standard(x) - self.units.standard(x, y)
         return residual.flatten(1).square().mean(1)
@@ -79,7 +110,7 @@ class PointForecast(nn.Module):
         return z
 
 
-class MixtureForecast(nn.Module):
+class MixtureForecast(ForecastNetwork):
     """x -> M draws of weight 1 / M.
 
     The uniforms and normals of the draws are buffers, the same for every x, so that a decision is
@@ -127,12 +158,25 @@ class MixtureForecast(nn.Module):
         logits, m, s = self._parts_in_user_units(x)
         return Scenarios(logits.softmax(-1), torch.cat([m, s], -1), own=True)
 
+    def expected_cost(
+        self,
+        task: Task,
+        x: Float[Tensor, "B ..."],
+        draws: int | None,
+        rng: Generator | None = None,
+    ) -> ExpectedCost:
+        if draws is None:
+            return ExpectedCost(task.of_normals(), self.laws(x))
+        return super().expected_cost(task, x, draws, rng)
+
     def mean(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         """The mixture's mean, in the user's units."""
         logits, m, _ = self._parts_in_user_units(x)
         return torch.einsum("bk,bk...->b...", logits.softmax(-1), m)
 
-    def loss(self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."]) -> Float[Tensor, "B"]:
+    def loss(
+        self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."], rng: Generator | None = None
+    ) -> Float[Tensor, "B"]:
         """Minus the log likelihood of each pair, y in standard deviations of the labels."""
         logits, m, s = self._parts(x)
         z = (self.units.standard(x, y).unsqueeze(1) - m) / s

@@ -23,7 +23,15 @@ from costscape.methods.df2.stacked_fit import fit_stacked
 from costscape.methods.ensemble import MOST, EnsembleMethod
 from costscape.methods.method import Method, seeded
 from costscape.methods.selection import Greedy, Selection, validation_cost
-from costscape.models import Builder, OutcomeNetwork, Outcomes, Units, WindowLevels, deep_by_shape
+from costscape.models import (
+    Builder,
+    OutcomeNetwork,
+    Outcomes,
+    Units,
+    WindowLevels,
+    deep_by_shape,
+    encoder_for,
+)
 from costscape.models.outcome_network import SINGLE, name_of, suitable, usual_points
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
@@ -172,7 +180,8 @@ class DF2(Presets, EnsembleMethod):
         x, y = train.x, train.y
         level = form.level if isinstance(form, WindowLevels) else None
         units = Units(x, y, level, self.standardise)
-        encoder = (self.encoder or deep_by_shape(tuple(x.shape[1:])))()
+        shape = tuple(x.shape[1:])
+        encoder = encoder_for(self.encoder or deep_by_shape(shape), shape)
         points = min(self.points or usual_points(form), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
         plain = form.of if isinstance(form, WindowLevels) else form

@@ -29,7 +29,7 @@ class PointRounds(ForecastMethod):
         if not isinstance(self.forecast, Point):
             raise Refusal(
                 f"{name} needs forecast=Point(), since its learned loss compares one forecast "
-                f"with one outcome, but got {self.forecast!r}. TwoStage takes mixtures."
+                f"with one outcome, but got {self.forecast!r}. TwoStage takes every forecast."
             )
         if self.rounds < 1:
             raise ValueError(f"{name} needs rounds of at least 1, but got {self.rounds}.")

@@ -13,9 +13,8 @@ from torch import Generator, Tensor
 
 from costscape.data import Dataset
 from costscape.methods.forecast.forecast_method import ForecastMethod, Network
-from costscape.models import Builder, Forecast, MixtureForecast, Point
+from costscape.models import Builder, Forecast, Point
 from costscape.models.relative_outcomes import Level
-from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Auto, Implicit, Layer, Solver
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
@@ -27,8 +26,9 @@ from costscape.training.settings import RATE
 class DFL(ForecastMethod):
     """A two-stage fit, then the same network on decision cost, a solver in every step.
 
-    - ``forecast``: Point() or Mixture(k). A point decides as if it were certain, so on a lopsided
-      cost it learns to forecast not the mean but the outcome whose best action is wanted.
+    - ``forecast``: Point(), Mixture(k), Quantiles() or Flow(). A point decides as if it were
+      certain, so on a lopsided cost it learns to forecast not the mean but the outcome whose best
+      action is wanted.
     - ``draws``: of each step and of deciding; None is the task's closed form.
     - ``layer``: Implicit(), or CvxpyLayer() for a convex cost written for cvxpy.
     - ``rates``: learning rates of the second stage over that of the first. Each is tried from the
@@ -60,9 +60,5 @@ class DFL(ForecastMethod):
 
     def loss(self, task: Task, model: Network, batch: Dataset, rng: Generator) -> Tensor:
         """The mean cost of the decisions on one batch, with fresh draws."""
-        if self.draws is None and isinstance(model, MixtureForecast):
-            g = ExpectedCost(task.of_normals(), model.laws(batch.x))
-        else:
-            y = model.samples(batch.x, self.draws or 1, rng)
-            g = ExpectedCost(task, Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y))
+        g = model.expected_cost(task, batch.x, self.draws, rng)
         return task.cost(batch.y, self.layer(g)).mean()

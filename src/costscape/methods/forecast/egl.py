@@ -26,7 +26,7 @@ from costscape.methods.forecast.forecast_method import Network
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork
 from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best, first_moves
 from costscape.methods.method import seeded
-from costscape.models import Builder, Units, by_shape
+from costscape.models import Builder, Units, encoder_for
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
@@ -107,7 +107,7 @@ class EGL(LocalLossMethod):
             return 0.0
 
         with seeded(seed, train.x.device):
-            encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
+            encoder = encoder_for(self.encoder, tuple(train.x.shape[1:]))
             units = Units(train.x, train.y, self.level)
             model = PointForecast(encoder, units, tuple(train.y.shape[1:]))
         model = model.to(train.x).eval()
@@ -128,7 +128,7 @@ class EGL(LocalLossMethod):
     def _theta(self, units: Units, train: Dataset, e: Tensor, t: Tensor) -> "LossParameters":
         """The network of the loss's parameters, fitted to all samples; not kept in checkpoints."""
         with seeded(self.seed, train.x.device):
-            encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
+            encoder = encoder_for(self.encoder, tuple(train.x.shape[1:]))
             start = self.loss.start(e.shape[2], Generator().manual_seed(self.seed))
             theta = LossParameters(encoder, units, start, e.shape[2])
         theta = theta.to(train.x)

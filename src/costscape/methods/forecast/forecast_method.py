@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.method import seeded
 from costscape.methods.selection import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.models import Builder, Units, by_shape
-from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point, PointForecast
+from costscape.models import Builder, Units, encoder_for
+from costscape.models.forecast_contract import Forecast, ForecastNetwork
 from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost
 from costscape.task import Task
@@ -22,16 +22,15 @@ from costscape.training.compiled_loss import Loss
 from costscape.training.fit_state import Score, copy_of
 from costscape.training.settings import check_ema
 
-SHOWN = 1000  # draws of scenarios() where deciding needs none
-
-Network = PointForecast | MixtureForecast
+Network = ForecastNetwork
 
 
 class ForecastMethod(ScenarioMethod):
     """Fits a forecast by likelihood, and then as the method has it.
 
-    A mixture decides by the mean cost of ``draws`` draws from it, or, where ``draws`` is None, by
-    its expected cost in closed form, if the task knows one. A point decides by its own cost.
+    A forecast with a law decides by the mean cost of ``draws`` draws from it. Where ``draws`` is
+    None, a mixture decides by its expected cost in closed form, if the task has one. A point
+    decides by its own cost.
     """
 
     forecast: Forecast
@@ -54,8 +53,12 @@ class ForecastMethod(ScenarioMethod):
                 f"{type(self).__name__} needs draws of at least 1, or None for the closed form, "
                 f"but got {self.draws}."
             )
-        if self.draws is None and isinstance(self.forecast, Mixture):
-            self.task.of_normals()  # says so where the task does not know it
+        if not isinstance(self.forecast, Forecast):
+            raise TypeError(
+                f"{type(self).__name__} needs a forecast such as Mixture(3), but got "
+                f"{self.forecast!r}."
+            )
+        self.forecast.check(self.task, self.draws)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         task, train, val = self._on_device(train, val)
@@ -66,9 +69,12 @@ class ForecastMethod(ScenarioMethod):
         self.model_ = model.eval()
 
     def _by_likelihood(self, task: Task, model: Network, train: Dataset, val: Dataset) -> History:
-        """The first stage: least squares for a point, maximum likelihood for a mixture."""
-        loss: Loss = lambda batch, rng: model.loss(batch.x, batch.y).mean()  # noqa: E731
-        return self._stage(task, model, loss, train, val, "likelihood")
+        """The first stage: the forecast's loss, least squares for a point."""
+        loss: Loss = lambda batch, rng: model.loss(batch.x, batch.y, rng).mean()  # noqa: E731
+        history = self._stage(task, model, loss, train, val, "likelihood")
+        with torch.no_grad():
+            model.calibrate(train.x, train.y, Generator(train.x.device).manual_seed(self.seed))
+        return history
 
     def _stage(
         self,
@@ -136,13 +142,8 @@ class ForecastMethod(ScenarioMethod):
 
     def _network(self, train: Dataset) -> Network:
         units = Units(train.x, train.y, self.level)
-        encoder = (self.encoder or by_shape(tuple(train.x.shape[1:])))()
-        if isinstance(self.forecast, Point):
-            return PointForecast(encoder, units, tuple(train.y.shape[1:]))
-        k = self.forecast.components
-        rows = torch.randint(len(train), (k,)).to(train.x.device)
-        labels = units.standard(train.x[rows], train.y[rows])
-        return MixtureForecast(encoder, units, labels, self.draws or SHOWN)
+        encoder = encoder_for(self.encoder, tuple(train.x.shape[1:]))
+        return self.forecast.network(encoder, units, train.x, train.y, self.draws)
 
     def _facts(self) -> dict[str, Any]:
         return {}
@@ -152,9 +153,8 @@ class ForecastMethod(ScenarioMethod):
             return self._network(Dataset(*self._blank(2)))
 
     def _cost(self, task: Task, model: nn.Module, x: Tensor) -> ExpectedCost:
-        if self.draws is None and isinstance(model, MixtureForecast):
-            return ExpectedCost(task.of_normals(), model.laws(x))
-        return ExpectedCost(task, model(x))
+        assert isinstance(model, ForecastNetwork)
+        return model.expected_cost(task, x, self.draws)
 
     def _surface(self, x: Tensor) -> ExpectedCost:
         model, task = self._fitted(), self.task_

@@ -32,10 +32,10 @@ from costscape.methods.forecast.decision_samples import (
 from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork, fit_losses
 from costscape.models import Builder
-from costscape.models.forecasts import Forecast, MixtureForecast, Point
+from costscape.models.forecasts import Forecast, Mixture, MixtureForecast, Point
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
-from costscape.task import Task
+from costscape.task import Refusal, Task
 from costscape.training import History, Training
 from costscape.training.fit_state import copy_of
 
@@ -77,6 +77,11 @@ class LocalLossMethod(ForecastMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         name = type(self).__name__
+        if not isinstance(self.forecast, Point | Mixture):
+            raise Refusal(
+                f"{name} needs forecast=Point() or Mixture(k), whose mean it trains, but got "
+                f"{self.forecast!r}. TwoStage and DFL take every forecast."
+            )
         if not isinstance(self.loss, LocalLoss):
             raise TypeError(
                 f"{name} needs a local loss such as LossNetwork(), but got {self.loss!r}."

@@ -90,8 +90,8 @@ class SOEBM(ForecastMethod):
         super().__post_init__()
         if not isinstance(self.forecast, Mixture):
             raise Refusal(
-                f"SOEBM needs a forecast with a law to draw from, but got {self.forecast!r}. Pass "
-                f"Mixture(1), or take TwoStage for a point."
+                f"SOEBM needs a forecast with a law to draw from, Mixture(k), but got "
+                f"{self.forecast!r}. TwoStage and DFL take every forecast."
             )
         for name in ("samples", "train_draws"):
             value = getattr(self, name)

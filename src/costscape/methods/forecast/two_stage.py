@@ -1,6 +1,6 @@
 """Two-stage: first forecast y, then decide as if the forecast were the truth.
 
-fit     max  mean_(x, y)  log p(y | x)
+fit     min  mean_(x, y)  loss of the forecast, such as -log p(y | x)
 decide  argmin_a  mean_m f(y_m, a),  y_m ~ p(. | x)
 """
 
@@ -18,12 +18,13 @@ from costscape.training import History, Training
 
 @dataclass
 class TwoStage(ForecastMethod):
-    """A point or a mixture by likelihood; the epoch is that of the cheapest decisions.
+    """A forecast by its own loss; the epoch is that of the cheapest decisions.
 
-    - ``forecast``: Point() or Mixture(k).
-    - ``draws``: how many outcomes stand for the mixture (the paper's 100; 1000 decide clearly
-      better), or None for the task's closed form.
-    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
+    - ``forecast``: Point(), Mixture(k), Quantiles() or Flow().
+    - ``draws``: how many outcomes stand for the forecast (the paper's 100; 1000 decide clearly
+      better), or None for the task's closed form, with a mixture.
+    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences. ``Flat`` makes
+      the forecast linear in x.
     - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it.
     - ``ema``: decay of the moving average of the weights, or None.
     """
