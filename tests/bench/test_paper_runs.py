@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from costscape.bench import FAMILIES, METHODS, Run, paper_runs, prepare
+from costscape.problems.files.sources import find
 
 LISTS = {
     "table": paper_runs.table,
@@ -13,6 +14,7 @@ LISTS = {
 }
 
 
+@pytest.mark.skipif(find("wind") is None, reason="TenneT's public file is not here")
 @pytest.mark.parametrize("quick", [False, True], ids=["whole", "quick"])
 @pytest.mark.parametrize("name", LISTS)
 def test_every_run_of_a_list_can_be_made_and_has_a_row_of_its_own(name, quick):

@@ -358,11 +358,11 @@ def test_if_all_fail_the_error_says_why():
         ({"test": 0.0}, ValueError, "between 0 and 1, but got 0.0. Try test=0.2"),
         ({"test": 1.5}, ValueError, "between 0 and 1, but got 1.5"),
         ({"seeds": 0}, ValueError, "seeds of at least 1, but got 0"),
-        ({"gap": -1}, ValueError, "gap of at least 0 rows .* got gap=-1"),
+        ({"gap": -1}, ValueError, "gap of at least 0 rows .* got .* gap=-1"),
         ({"block": 0}, ValueError, "block of at least 1 row, but got .*block=0"),
         ({"block": 15}, ValueError, "two blocks of 15 rows .* 64, 16 and 20"),
         ({"gap": 70}, ValueError, "gap=70 make 0, 2 and 20. Bring more rows"),
-        ({"test": 0.99}, ValueError, "test=0.99 and gap=0 make 1, 0 and 99"),
+        ({"test": 0.99}, ValueError, "test=0.99, origins=1 and gap=0 make 1, 0 and 99"),
         ({"methods": {}}, TypeError, "methods by name, .* but got {} of type dict"),
         ({"methods": [1]}, TypeError, r"but got \[1\] of type list. Leave methods out"),
         ({"methods": {"a": cs.Constant}}, TypeError, "'a' is <class .* of type ABCMeta"),
@@ -384,7 +384,9 @@ def test_bad_rows_are_answered_in_words():
     task, (x, y) = newsvendor(), pairs(100)
     with pytest.raises(ValueError, match="same number of rows, but have 100 and 99"):
         quiet(task, x, y[1:], methods=cheap(task))
-    with pytest.raises(ValueError, match=r"8 rows with test=0.2 and gap=0 make 5, 1 and 2"):
+    with pytest.raises(
+        ValueError, match=r"8 rows with test=0.2, origins=1 and gap=0 make 5, 1 and 2"
+    ):
         quiet(task, x[:8], y[:8], methods=cheap(task))
     y[95] = np.nan
     with pytest.raises(ValueError, match=r"Y needs numbers that are finite .* row 95"):
@@ -542,3 +544,25 @@ def test_the_usual_methods_are_compared_and_one_is_advised():
     assert not found.failed
     assert found.recommended in found.fitted
     assert "more data is needed for certainty" in found.advice
+
+
+def test_origins_fit_again_before_each_part_of_the_test_rows():
+    x = torch.arange(100.0)[:, None]
+    task = cs.SeparableTask(lambda y, a: (y - a) ** 2, cs.Box(0.0, 100.0, dim=1))
+    constant = cs.Constant(task)
+    result = cs.compare(
+        task, x, x, methods={"constant": constant}, test=0.4, origins=2, block=5, progress=False
+    )
+    # by hand: 60 rows before the first part, of which 48 are learned from, then 80 and 64
+    expected = [((x[60:80] - x[:48].mean()) ** 2).mean(), ((x[80:] - x[:64].mean()) ** 2).mean()]
+    standing = result["constant"]
+    assert standing.by_origin == pytest.approx([float(cost) for cost in expected], rel=1e-4)
+    assert standing.cost == pytest.approx(sum(standing.by_origin) / 2)
+    assert len(standing.costs) == result.test_rows == 40
+    assert (result.train_rows, result.val_rows) == (64, 16)
+    assert "origin 2" in str(result)
+    assert float(result.fitted["constant"].decide(x[:1])) == pytest.approx(31.5, abs=0.01)
+    once = cs.compare(task, x, x, methods={"constant": constant}, test=0.4, progress=False)
+    assert "origin" not in str(once)
+    with pytest.raises(ValueError, match="at least 1 origin"):
+        cs.compare(task, x, x, methods={"constant": constant}, origins=0, progress=False)

@@ -2,8 +2,12 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
+from costscape.bench.origin_names import Origin, origin_of
 from costscape.bench.zoo import ZOO
+from costscape.data import rolling_origins
 from costscape.problems.generator_schedule.schedule_recipe import (
     generator_schedule,
     measured_schedule,
@@ -31,7 +35,12 @@ PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {"inventory-item": 
 
 
 def problem_named(name: str) -> Callable[[int], Problem]:
-    """The maker of a named problem; ``inventory-item8`` is the family's with item 8."""
+    """The maker of a named problem.
+
+    ``inventory-item8`` is the family's with item 8, ``wind@2of5`` the second of five origins.
+    """
+    if (origin := origin_of(name)) is not None:
+        return partial(_at_origin, problem_named(origin.problem), origin)
     if name in PROBLEMS:
         return PROBLEMS[name]
     if name in ZOO:
@@ -44,3 +53,16 @@ def problem_named(name: str) -> Callable[[int], Problem]:
         f"There is no problem named {name!r}. There are {', '.join(sorted(PROBLEMS))}, and "
         f"inventory-itemN with N the number of an item, such as inventory-item8."
     )
+
+
+def _at_origin(make: Callable[[int], Problem], origin: Origin, seed: int) -> Problem:
+    """The problem with the rows before an origin to fit on, and those after it to test on."""
+    problem = make(seed)
+    if problem.reach is None:
+        raise ValueError(
+            f"{origin.problem} has rows without an order in time, so it has no origins. Run it "
+            f"without --origins."
+        )
+    data = rolling_origins(problem.data, origin.origins, problem.reach)[origin.number - 1]
+    source = f"{problem.source}, origin {origin.number} of {origin.origins}"
+    return replace(problem, data=data, source=source)

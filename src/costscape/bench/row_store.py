@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from costscape.bench.origin_names import file_stem
 from costscape.bench.store_files import (
     PENDING,
     Arrays,
@@ -61,7 +62,7 @@ class Rows:
         keys = Key(run.name, False), Key(run.name, True)
         # pending files first: one that is merged meanwhile is then rows in the merged file
         pending = {key: read_object(pending_path(self.folder, key)) for key in keys}
-        merged = read_lines(self.folder / f"{run.problem}.jsonl")
+        merged = read_lines(self.folder / f"{file_stem(run.problem)}.jsonl")
         rows = fold({key: merged[key] for key in keys if key in merged}, pending)
         return next((dict(rows[key]) for key in keys if key in rows), None)
 
@@ -99,9 +100,11 @@ class Rows:
             return 0
         with locked(self.folder):
             pending = self.read_pending()
-            for problem in sorted({row["problem"] for row in pending.values()}):
-                here = {key: row for key, row in pending.items() if row["problem"] == problem}
-                self._merge_problem(problem, here)
+            stems = {key: file_stem(row["problem"]) for key, row in pending.items()}
+            for stem in sorted(set(stems.values())):
+                self._merge_problem(
+                    stem, {k: row for k, row in pending.items() if stems[k] == stem}
+                )
             for orphan in (self.folder / PENDING).glob("*.npz"):  # of a killed merge or writer
                 if not orphan.with_suffix(".json").exists():
                     orphan.unlink()
@@ -182,7 +185,9 @@ def read_store(folder: Path) -> Iterator[tuple[Path, Row, Arrays]]:
     costs = {path: read_costs(costs_path(folder, path.stem)) for path in merged}
     for key, row in every.items():
         if not (key.failed and Key(key.name, False) in every):
-            merged_arrays = costs.get(folder / f"{row['problem']}.jsonl", {}).get(key.name, {})
+            merged_arrays = costs.get(folder / f"{file_stem(row['problem'])}.jsonl", {}).get(
+                key.name, {}
+            )
             arrays = own.get(key, {}).get("", merged_arrays)
             yield files[key], row, _without_recipe(arrays) if _belong(arrays, row) else {}
 

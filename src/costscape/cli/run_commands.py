@@ -48,13 +48,20 @@ def run(
         list[str] | None, typer.Option("--set", help="A setting of the methods: draws=1000.")
     ] = None,
     quick: Quick = False,
+    origins: Annotated[
+        int | None, typer.Option(min=1, help="Fit and test at so many moments, one run for each.")
+    ] = None,
 ) -> None:
     """Run methods on problems; rows that are in the store are not run again.
 
-    The exit status is 1 if a run failed.
+    With --origins K each problem is cut at K moments in place of one: every run fits on the rows
+    before a moment and tests on those that follow, up to the next. The exit status is 1 if a run
+    failed.
     """
-    from costscape.bench import grid
+    from costscape.bench import grid, origins_of
 
+    if origins is not None:
+        problem = [name for one in problem for name in origins_of(one, origins)]
     changes = dict(_setting(text) for text in set_ or [])
     if epochs is not None:
         changes["epochs"] = epochs

@@ -33,7 +33,8 @@ class Standing:
     - ``above_best``: the cost above that of the cheapest method, row by row;
     - ``fit_seconds``, ``decide_seconds``: of one seed, on all rows;
     - ``model``: the fit of the first seed;
-    - ``costs``: (n,), one for each test row.
+    - ``costs``: (n,), one for each test row;
+    - ``by_origin``: the mean cost of each test part.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Standing:
     decide_seconds: float
     model: Method = field(repr=False)
     costs: np.ndarray = field(repr=False)
+    by_origin: tuple[float, ...] = ()
 
 
 def simplicity(standing: Standing) -> tuple[int, float]:

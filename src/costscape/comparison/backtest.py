@@ -17,7 +17,14 @@ from torch import Tensor
 from costscape.arrays import read_pairs
 from costscape.block_bootstrap import block_length, difference, standard_error
 from costscape.comparison.advice import Standing
-from costscape.comparison.candidates import Trial, check_methods, default_methods, fits_of, try_out
+from costscape.comparison.candidates import (
+    Trial,
+    check_methods,
+    default_methods,
+    fits_of,
+    joined,
+    try_out,
+)
 from costscape.comparison.result import Comparison
 from costscape.evaluation import hindsight_cost
 from costscape.methods import Method
@@ -35,6 +42,7 @@ def compare(
     methods: Mapping[str, Method] | None = None,
     seeds: int = 3,
     test: float = 0.2,
+    origins: int = 1,
     gap: int = 0,
     block: int | None = None,
     training: Training | None = None,
@@ -51,6 +59,8 @@ def compare(
             methods without a network are fitted once.
         test: float, default 0.2. The last share of the rows, to test on. Of the rows before, the
             last fifth chooses the epoch, as in ``fit``.
+        origins: int, default 1. Parts of equal length into which the test rows are cut. Every
+            method is fitted once more before each part, on all rows before it.
         gap: int, default 0. Rows dropped before each cut. If rows are windows that overlap,
             history + gap + horizon - 1 keeps every moment in one part.
         block: int. Rows that are resampled together; None for the cube root of the test rows.
@@ -79,21 +89,28 @@ def compare(
     methods = default_methods(task, training) if methods is None else methods
     check_methods(methods)
     home = task.feasible.bounds[0]
-    parts = _cut(X, Y, test, gap, block, home.dtype)
+    parts = _cut(X, Y, test, origins, gap, block, home.dtype)
     trials: dict[str, Trial] = {}
     refused, failed, done = {}, {}, 0
-    with one_bar("compare", sum(fits_of(m, seeds) for m in methods.values()), progress) as job:
+    fits = origins * sum(fits_of(m, seeds) for m in methods.values())
+    with one_bar("compare", fits, progress) as job:
         for name, method in methods.items():
-            bars = [job(done + i) for i in range(fits_of(method, seeds))]
-            done += len(bars)
+            count = fits_of(method, seeds)
+            bars = [[job(done + k * count + i) for i in range(count)] for k in range(origins)]
+            done += origins * count
             try:
-                trials[name] = try_out(name, method, parts.train, parts.val, parts.x, task, bars)
+                trials[name] = joined(
+                    [
+                        try_out(name, method, part.train, part.val, part.x, task, bar, k)
+                        for k, (part, bar) in enumerate(zip(parts, bars, strict=True))
+                    ]
+                )
             except Refusal as reason:
                 refused[name] = str(reason)
             except Exception as error:
                 failed[name] = f"{type(error).__name__}: {error}"
     # all methods have decided: only now are outcomes of the test part used
-    y, costs = parts.y.to(home), {}
+    y, costs = torch.cat([part.y for part in parts]).to(home), {}
     with torch.no_grad():
         for name, trial in trials.items():
             by_seed = _numpy(torch.stack([task.cost(y, a) for a in trial.decisions]))
@@ -108,11 +125,14 @@ def compare(
             )
         least = hindsight_cost(task, y)
     best = min((by_seed.mean(0) for by_seed in costs.values()), key=np.mean)
+    ends = np.cumsum([len(part.x) for part in parts])
+    last = parts[-1]
     standings = [
-        _standing(name, trials[name], costs[name], best, least, parts.block) for name in costs
+        _standing(name, trials[name], costs[name], best, least, last.block, ends) for name in costs
     ]
     standings.sort(key=lambda standing: standing.cost)
-    return Comparison(tuple(standings), refused, failed, *parts.rows, parts.block)
+    rows = (last.rows[0], last.rows[1], len(y))
+    return Comparison(tuple(standings), refused, failed, *rows, last.block)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,39 +147,54 @@ class _Parts:
     block: int
 
 
-def _cut(X: Any, Y: Any, test: float, gap: int, block: int | None, dtype: torch.dtype) -> _Parts:
-    """The last ``test`` of the rows; of those before, the last fifth is for validation."""
+def _cut(
+    X: Any,
+    Y: Any,
+    test: float,
+    origins: int,
+    gap: int,
+    block: int | None,
+    dtype: torch.dtype,
+) -> list[_Parts]:
+    """The last ``test`` of the rows in parts; of those before a part, the last fifth validates."""
     if not 0 < test < 1:
         raise ValueError(
             f"compare needs test, the share of the rows to test on, between 0 and 1, but got "
             f"{test}. Try test=0.2."
         )
-    if gap < 0 or (block is not None and block < 1):
+    if origins < 1 or gap < 0 or (block is not None and block < 1):
         raise ValueError(
-            f"compare needs a gap of at least 0 rows and a block of at least 1 row, but got "
-            f"gap={gap} and block={block}."
+            f"compare needs at least 1 origin, a gap of at least 0 rows and a block of at least 1 "
+            f"row, but got origins={origins}, gap={gap} and block={block}."
         )
     x, y = read_pairs(X, Y, dtype)
     first_test = round(len(x) * (1 - test))
-    end = max(first_test - gap, 0)
-    first_val = round(end * (1 - HELD_OUT))
-    train, val, tested = max(first_val - gap, 0), end - first_val, len(x) - first_test
+    tested = len(x) - first_test
     length = block_length(tested) if block is None else block
-    if train < 1 or val < 1 or tested < 2 * length:
-        raise ValueError(
-            f"compare needs rows to learn from, rows to choose the epoch on and at least two "
-            f"blocks of {length} rows to test on, but {len(x)} rows with test={test:g} and "
-            f"gap={gap} make {train}, {val} and {tested}. Bring more rows, or change test, gap "
-            f"or block."
+    starts = [first_test + k * tested // origins for k in range(origins)]
+    parts = []
+    for start, stop in zip(starts, [*starts[1:], len(x)], strict=True):
+        end = max(start - gap, 0)
+        first_val = round(end * (1 - HELD_OUT))
+        train, val = max(first_val - gap, 0), end - first_val
+        if train < 1 or val < 1 or stop == start or tested < 2 * length:
+            raise ValueError(
+                f"compare needs rows to learn from, rows to choose the epoch on and at least two "
+                f"blocks of {length} rows to test on, but {len(x)} rows with test={test:g}, "
+                f"origins={origins} and gap={gap} make {train}, {val} and {tested}. Bring more "
+                f"rows, or change test, origins, gap or block."
+            )
+        parts.append(
+            _Parts(
+                (_rows(X, 0, train), _rows(Y, 0, train)),
+                (_rows(X, first_val, end), _rows(Y, first_val, end)),
+                x[start:stop],
+                y[start:stop],
+                (train, val, stop - start),
+                length,
+            )
         )
-    return _Parts(
-        (_rows(X, 0, train), _rows(Y, 0, train)),
-        (_rows(X, first_val, end), _rows(Y, first_val, end)),
-        x[first_test:],
-        y[first_test:],
-        (train, val, tested),
-        length,
-    )
+    return parts
 
 
 def _rows(value: Any, first: int, end: int) -> Any:
@@ -178,6 +213,7 @@ def _standing(
     best: np.ndarray,
     least: Tensor | None,
     block: int,
+    ends: np.ndarray,
 ) -> Standing:
     costs = by_seed.mean(0)
     return Standing(
@@ -192,4 +228,5 @@ def _standing(
         decide_seconds=trial.decide_seconds,
         model=trial.fitted,
         costs=costs,
+        by_origin=tuple(float(part.mean()) for part in np.split(costs, ends[:-1])),
     )

@@ -80,12 +80,17 @@ def try_out(
     x: Tensor,
     task: Task,
     bars: Sequence[AbstractContextManager[None]],
+    part: int = 0,
 ) -> Trial:
-    """Fit with the seeds method.seed, method.seed + 1, ..., one for each bar; decide for x."""
+    """Fit with the seeds method.seed, method.seed + 1, ..., one for each bar; decide for x.
+
+    ``part`` is the number of the test part, so that checkpoints of parts are separate files.
+    """
     fits, decisions, seconds = [], [], 0.0
     for i, bar in enumerate(bars):
         with bar:
-            model = _for_seed(name, method, i).fit(*train, val=val)
+            label = f"{name}.{part}" if part else name
+            model = _for_seed(label, method, i).fit(*train, val=val)
         begin = time.perf_counter()
         a = model.decide(x).reshape(len(x), -1)
         seconds += time.perf_counter() - begin
@@ -101,6 +106,16 @@ def try_out(
         setattr(fits[0], f.name, getattr(method, f.name))  # the user's trainings, not silent ones
     fit_seconds = sum(fit.fit_seconds_ or 0.0 for fit in fits)
     return Trial(torch.stack(decisions), fits[0], fit_seconds / len(fits), seconds / len(fits))
+
+
+def joined(trials: Sequence[Trial]) -> Trial:
+    """The trials of a method on several test parts as one; the fit is that of the last part."""
+    return Trial(
+        torch.cat([trial.decisions for trial in trials], 1),
+        trials[-1].fitted,
+        sum(trial.fit_seconds for trial in trials) / len(trials),
+        sum(trial.decide_seconds for trial in trials),
+    )
 
 
 def _for_seed(name: str, method: Method, i: int) -> Method:

@@ -80,6 +80,8 @@ class Comparison:
             cells["regret"] = number(s.regret)
         if any(other.sd is not None for other in self.standings):
             cells["sd of seeds"] = number(s.sd, 2)
+        if len(s.by_origin) > 1:
+            cells |= {f"origin {i + 1}": number(cost) for i, cost in enumerate(s.by_origin)}
         return cells | {
             "above the best": "" if s is self.standings[0] else numbers(s.above_best),
             "fit": f"{number(s.fit_seconds, 2)} s",

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from costscape.data import Splits
 from costscape.evaluation import Truth
 from costscape.models import Builder, Level, mean_level
@@ -25,7 +27,9 @@ class Problem:
     those of its proposal for SO-EBM, ``solver`` the one all methods decide with, ``score_every``
     how often they look at the validation part. ``level`` is what a method whose name ends in
     +levels sees windows and outcomes relative to. ``schedule`` trains every opponent, and
-    ``training`` the paper's own recipe. ``source`` says which data this is.
+    ``training`` the paper's own recipe. ``reach`` is the time from the first moment of
+    a row's x to the end of its y, None where rows have no order in time.
+    ``source`` says which data this is.
     """
 
     data: Splits
@@ -41,6 +45,7 @@ class Problem:
     score_every: int = 1
     level: Level = mean_level
     schedule: Training = field(default_factory=Training)
+    reach: np.timedelta64 | None = None
 
     def __post_init__(self) -> None:
         check_solver(self.solver, "Problem")

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from costscape.bench.report.differences import PairedDifference
-from costscape.bench.report.number_format import interval, mean_sd, seconds
+from costscape.bench.report.number_format import interval, mean_sd, number, seconds
 from costscape.bench.report.published import caption, printed
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import QUICK, counted, quick, sources, title_of
@@ -131,6 +132,8 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
     columns = {f"{name}, mean (sd)": stat(name) for name in known}
     if any(cell.is_best_opponent for cell in cells):
         columns["difference [95 %]"] = difference
+    for i in range(max(len(cell.by_origin) for cell in cells)):
+        columns[f"origin {i + 1}"] = partial(_at_origin, i)
     columns["seeds"] = lambda cell: str(len(cell.seeds))
     columns["fit s"] = lambda cell: seconds(cell.fit_seconds)
     columns["decide s"] = lambda cell: seconds(cell.decide_seconds)
@@ -141,6 +144,10 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
             "" if cell.changes else printed(cell.problem, cell.method)
         )
     return columns
+
+
+def _at_origin(index: int, cell: Cell) -> str:
+    return number(cell.by_origin[index]) if index < len(cell.by_origin) else ""
 
 
 def _line(cell: Cell, columns: Mapping[str, Callable[[Cell], str]]) -> Line:

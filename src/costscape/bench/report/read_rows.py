@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from costscape.bench.report.pooled_origins import pool_origins
 from costscape.bench.row_store import read_store
 from costscape.bench.store_files import LANDSCAPES, read_lines
 
@@ -19,6 +20,7 @@ OPTIONAL: dict[str, Any] = {
     **{"curve": [], "versions": {}, "chosen": {}, "quick": False},
     **dict.fromkeys(("epochs", "chosen_epoch", "source", "commit", "made", "recipe", "block")),
     "test_rows": None,
+    "by_origin": [],
 }
 SURFACES = ("initial", "learned", "true")
 
@@ -27,7 +29,8 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
     """Read the runs of a store, merged and pending, in order of problem, method and seed.
 
     A failure is left out where the run has a row. ``by_test_row`` has the arrays ``costs``,
-    ``regrets`` and ``gaps`` of each test row, and is empty where there are none.
+    ``regrets`` and ``gaps`` of each test row, and is empty where there are none. The rows of all
+    origins of a problem are pooled into one.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -39,6 +42,7 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
         {**OPTIONAL, **_valid(row, path), "by_test_row": arrays}
         for path, row, arrays in read_store(folder)
     ]
+    rows = pool_origins(rows)
     if not rows:
         raise ValueError(
             f"A report needs at least one run, but {folder} holds none. Run a method into it with "

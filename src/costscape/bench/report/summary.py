@@ -41,6 +41,7 @@ class Cell:
       BEST for the best opponent, OTHER for other opponents.
     - ``difference``: to the best opponent; None for itself, and if there is nothing to compare.
     - ``fit_seconds``, ``decide_seconds``: means.
+    - ``by_origin``: the mean measure at each origin, where the runs have origins.
     """
 
     problem: str
@@ -62,6 +63,7 @@ class Cell:
     role: str
     most: int = 0
     difference: PairedDifference | None = None
+    by_origin: tuple[float, ...] = ()
 
     @property
     def label(self) -> str:
@@ -200,7 +202,16 @@ def _cell(rows: list[Row], measure: str, ours: Sequence[str]) -> Cell:
         devices=tuple(counted(row["device"] for row in served)),
         quick=bool(first.get("quick")),
         role=main if is_named(first["method"], ours) else OTHER,
+        by_origin=_by_origin(served, measure),
     )
+
+
+def _by_origin(rows: list[Row], measure: str) -> tuple[float, ...]:
+    """The mean over seeds at each origin; empty where a row has no origins or no measure."""
+    parts = [[one[measure] for one in row.get("by_origin", ())] for row in rows]
+    if not parts or not all(parts) or any(value is None for part in parts for value in part):
+        return ()
+    return tuple(float(value) for value in np.mean(parts, axis=0))
 
 
 def _served(rows: list[Row]) -> list[Row]:

@@ -3,6 +3,8 @@
 import os
 from functools import partial
 
+import numpy as np
+
 from costscape.models import MLP
 from costscape.problems.files.sources import VARIABLE
 from costscape.problems.generator_schedule.pjm_load import PJM, pjm
@@ -32,6 +34,7 @@ def _scheduling(*, measured: bool) -> Problem:
         points=500,
         variances=(0.02, 0.05, 0.1),
         source=data.source,
+        reach=np.timedelta64(2, "D"),  # the load of one day, and of the next
     )
 
 

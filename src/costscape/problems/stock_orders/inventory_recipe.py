@@ -2,11 +2,21 @@
 
 import os
 
+import numpy as np
+
 from costscape.data import Splits
 from costscape.models import LSTM
 from costscape.problems.files.sources import VARIABLE
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
-from costscape.problems.stock_orders.sales import PooledSales, Sales, pooled_sales, sales
+from costscape.problems.stock_orders.sales import (
+    GAP,
+    HISTORY,
+    HORIZON,
+    PooledSales,
+    Sales,
+    pooled_sales,
+    sales,
+)
 from costscape.problems.stock_orders.stock import inventory
 
 
@@ -32,4 +42,5 @@ def _stock(data: Splits, source: str) -> Problem:
         points=230,
         variances=(0.05, 0.1, 0.2),
         source=source,
+        reach=np.timedelta64(HISTORY + GAP + HORIZON, "D"),
     )

@@ -52,4 +52,5 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         network=network,
         solver=FrankWolfe(),
         score_every=5,
+        reach=2 * WEEK,
     )

@@ -3,12 +3,14 @@
 import os
 from functools import partial
 
+import numpy as np
+
 from costscape.data import Splits
 from costscape.models import LSTM
 from costscape.problems.files.sources import VARIABLE, find
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
 from costscape.problems.wind_bids.bidding import wind_bidding
-from costscape.problems.wind_bids.wind_power import Wind, wind, wind_farm
+from costscape.problems.wind_bids.wind_power import GAP, HISTORY, HORIZON, Wind, wind, wind_farm
 
 
 def wind_power(seed: int = 0) -> Problem:
@@ -38,4 +40,5 @@ def _bidding(data: Splits, source: str) -> Problem:
         points=500,
         variances=(0.02, 0.05, 0.1),
         source=source,
+        reach=np.timedelta64(HISTORY + GAP + HORIZON, "h"),
     )
