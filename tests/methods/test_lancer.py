@@ -19,7 +19,7 @@ from costscape.checks import check_method
 from costscape.data import Dataset
 from costscape.methods.forecast import lancer
 from costscape.methods.forecast.decision_samples import hindsight_actions
-from costscape.methods.forecast.lancer import LANCER, Landscape, descend
+from costscape.methods.forecast.lancer import LANCER, Landscape, Steps, descend
 from costscape.models.forecasts import Mixture, PointForecast
 from costscape.models.scaling import Units
 from costscape.solvers import Auto, ProjectedAdam
@@ -28,7 +28,7 @@ from costscape.training import Fit, fit_all
 
 def small(task, **settings):
     few = Training(epochs=2, batch_size=32, progress=False)
-    part = Training(epochs=2, batch_size=64, decay=False)
+    part = Steps(count=2, batch_size=64)
     kept = {"rounds": 2, "width": 16, "landscape": part, "descent": part, "training": few}
     return LANCER(task, **{**kept, **settings})
 
@@ -113,6 +113,7 @@ def test_decisions_become_far_cheaper_than_those_of_the_mean(newsvendor, demand)
         task,
         encoder=partial(MLP, 2, hidden=32),
         training=Training(epochs=10, progress=False),
+        rounds=60,
     ).fit(x, y)
     history = model.history_[-1]
     # E f = 2 u^2 - 3 u + 3/2 at a = 1 + x_0 + u: the mean pays 1/2, the quantile 3/8
@@ -124,12 +125,38 @@ def test_decisions_become_far_cheaper_than_those_of_the_mean(newsvendor, demand)
 
 def test_no_round_is_kept_that_is_worse_than_the_start(newsvendor, demand):
     x, y = demand(60)
-    wild = Training(epochs=2, lr=1.0, decay=False)
+    wild = Steps(count=2, lr=1.0)
     model = small(newsvendor(), descent=wild).fit(x, y)
     history = model.history_[-1]
     assert history.best_epoch == 0
     assert history.best == min(history.scores) == history.scores[0]
     assert len(history.scores) == 3
+
+
+def test_moments_of_adam_last_from_round_to_round():
+    part = torch.nn.Linear(1, 1)
+    data = Dataset(torch.ones(8, 1), torch.ones(8, 1))
+    steps = Steps(count=1, batch_size=8, lr=0.1, weight_decay=0.0)
+    ours, other = lancer._Adam(part, steps), torch.nn.Linear(1, 1)
+    other.load_state_dict(part.state_dict())
+    theirs = torch.optim.Adam(other.parameters(), lr=0.1)
+
+    def loss(net, batch):
+        return (net(batch.x) - batch.y).square().mean()
+
+    for t in range(4):
+        ours(lambda batch: loss(part, batch), data, torch.Generator().manual_seed(t))
+        theirs.zero_grad()
+        loss(other, data).backward()
+        theirs.step()
+    for a, b in zip(part.parameters(), other.parameters(), strict=True):
+        assert torch.allclose(a, b)
+
+
+@pytest.mark.parametrize("bad", [{"count": 0}, {"batch_size": 0}, {"lr": 0.0}])
+def test_steps_that_cannot_be_taken_are_refused(bad):
+    with pytest.raises(ValueError, match="Steps needs count and batch_size of at least 1"):
+        Steps(**bad)
 
 
 @pytest.mark.parametrize("name", ["synthetic-convex", "synthetic-nonconvex"])

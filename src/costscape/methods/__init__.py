@@ -8,6 +8,7 @@ from costscape.methods.df2.slopes import Slopes as Slopes
 from costscape.methods.forecast.dfl import DFL as DFL
 from costscape.methods.forecast.egl import EGL as EGL
 from costscape.methods.forecast.lancer import LANCER as LANCER
+from costscape.methods.forecast.lancer import Steps as Steps
 from costscape.methods.forecast.langevin import Langevin as Langevin
 from costscape.methods.forecast.local_losses import DirectedQuadratic as DirectedQuadratic
 from costscape.methods.forecast.local_losses import DirectedWeightedMSE as DirectedWeightedMSE

@@ -11,11 +11,13 @@ Zharmagambetov, Amos, Ferber, Huang, Dilkina and Tian, Landscape Surrogate: Lear
 Losses for Mathematical Optimization Under Partial Information, NeurIPS 2023.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.forecast.alternating import PointRounds
@@ -27,47 +29,75 @@ from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
-from costscape.training import Fit, History, Training, fit_all
+from costscape.training import History, Training
 
 ROWS = 4096  # forecast at once
 
 
-def _landscape() -> Training:
-    return Training(epochs=20, batch_size=1024, lr=1e-3, decay=False, patience=20, smooth=5)
+@dataclass(frozen=True)
+class Steps:
+    """Gradient steps of Adam in one round.
+
+    Args:
+        count: int, default 5. Steps in a round.
+        batch_size: int, default 1024. Rows of a step, drawn at random.
+        lr: float, default 1e-3. Learning rate.
+        weight_decay: float, default 0.01. Of Adam.
+    """
+
+    count: int = 5
+    batch_size: int = 1024
+    lr: float = 1e-3
+    weight_decay: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.batch_size < 1 or not self.lr > 0 or not self.weight_decay >= 0:
+            raise ValueError(
+                f"Steps needs count and batch_size of at least 1, a positive lr and weight_decay "
+                f"of at least 0, but got {self}."
+            )
 
 
-def _descent() -> Training:
-    return Training(epochs=5, batch_size=128, lr=1e-3, decay=False, patience=20, smooth=5)
+def _descent() -> Steps:
+    return Steps(batch_size=128, lr=5e-3)
 
 
 @dataclass
 class LANCER(PointRounds):
     """A point forecast, first by least squares, then on a learned landscape of f.
 
-    - ``rounds``: how often landscape and forecast take turns; the round of the cheapest decisions
-      on validation is kept, the least-squares start among them.
-    - ``signed``: the landscape sees e and y. False is the paper's, which sees e^2 alone: it
-      cannot tell a forecast too high from one too low, and so cannot learn to shift one.
-    - ``regularise``: weight of the squared error, in standard deviations, beside the landscape,
-      whose unit is the standard deviation of f in the first round.
-    - ``width``: units in each of the landscape's two hidden layers.
-    - ``landscape``, ``descent``: how w and theta are fitted in each round. Checkpoint, device
-      and progress are those of ``training``, which is the start's.
-    - ``encoder``, ``level``, ``ema``: as of TwoStage.
+    Args:
+        task: Task. The cost and the feasible set.
+        forecast: Point(), the only one that is taken.
+        rounds: int, default 30. How often landscape and forecast are fitted in turn. The round of
+            the cheapest decisions on validation is used, with the least-squares start as round 0.
+            The authors take 10, after which few costs have changed.
+        signed: bool, default True. The landscape sees e and y. False is the authors', which sees
+            e^2 alone, so that a forecast too high and one too low are the same to it.
+        regularise: float, default 0.1. Weight of the squared error, in standard deviations, beside
+            the landscape, whose unit is the standard deviation of f in the first round. The
+            authors take 0 or 1.
+        width: int, default 100. Units in each of the landscape's two hidden layers.
+        landscape: Steps, default 5 of 1,024 rows at 1e-3: how w is fitted in each round.
+        descent: Steps, default 5 of 128 rows at 5e-3: how theta is. Both as in the authors' code,
+            and so is their Adam, which keeps its moments from round to round.
+        encoder, level: as of TwoStage.
+        ema: float, default 0.995. Moving average of the weights in the start.
+        training: Training of the start. Its checkpoint and progress serve the rounds, too.
+        solver: Solver, default Auto().
+        seed: int, default 0.
 
-    The paper's are signed=False, regularise 0 or 1, landscape 5 epochs with weight decay 0.01,
-    descent at rate 0.005. The first rounds may overshoot, where the landscape has seen no forecast
-    yet; the next ones have.
+    Cost: one decision for each training row in each round.
     """
 
     task: Task
     forecast: Forecast = field(default_factory=Point)
-    rounds: int = 10
+    rounds: int = 30
     signed: bool = True
     regularise: float = 0.1
     width: int = 100
-    landscape: Training = field(default_factory=_landscape)
-    descent: Training = field(default_factory=_descent)
+    landscape: Steps = field(default_factory=Steps)
+    descent: Steps = field(default_factory=_descent)
     encoder: Builder | None = None
     level: Level | None = None
     ema: float | None = 0.995
@@ -89,6 +119,10 @@ class LANCER(PointRounds):
         with seeded(self.seed, z.device):
             surface = Landscape(z.shape[1], self.width, self.signed).to(z)
         seen = _Replay(z.device)
+        learn_w, learn_theta = (
+            _Adam(part, steps)
+            for part, steps in ((surface, self.landscape), (model, self.descent))
+        )
 
         def turn(t: int) -> float:
             with torch.no_grad():
@@ -98,26 +132,45 @@ class LANCER(PointRounds):
             if t == 0:
                 surface.set_unit(f)
             seen.add(pairs, f)
-            surface.requires_grad_(True)
-            fit = Fit(
-                surface,
-                lambda batch, rng: (
-                    (surface(*batch.x.chunk(2, 1)) - surface.standard(batch.y)).square().mean()
-                ),
-                seed=self.seed + t,
-            )
-            fit_all([fit], seen.all(), self._within(self.landscape))
-            surface.requires_grad_(False)
-            fit = Fit(
-                model,
-                lambda batch, rng: descend(model, surface, self.regularise, batch),
-                seed=self.seed + t,
-                ema=self.ema,
-            )
-            return fit_all([fit], train, self._within(self.descent))[0].losses[-1]
+            rng = Generator(z.device).manual_seed(self.seed + t)
+            learn_w(lambda batch: fit_landscape(surface, batch), seen.all(), rng)
+            model.train()
+            with seeded(self.seed + t, z.device):  # of dropout
+                return learn_theta(
+                    lambda batch: descend(model, surface, self.regularise, batch), train, rng
+                )
 
-        parts = {"surface": surface, "seen": seen}
+        parts = {"surface": surface, "seen": seen, "w": learn_w, "theta": learn_theta}
         return [start, self._take_turns(task, model, parts, turn, train, val)]
+
+
+class _Adam:
+    """Adam on the weights of one part, with moments that last from round to round."""
+
+    def __init__(self, part: nn.Module, steps: Steps) -> None:
+        self.steps = steps
+        weights = [weight for weight in part.parameters() if weight.requires_grad]
+        self.adam = torch.optim.Adam(weights, lr=steps.lr, weight_decay=steps.weight_decay)
+
+    def __call__(self, loss: Callable[[Dataset], Tensor], data: Dataset, rng: Generator) -> float:
+        """Take the steps of one round; the mean loss."""
+        total = 0.0
+        for _ in range(self.steps.count):
+            like = {"generator": rng, "device": data.x.device}
+            size = min(self.steps.batch_size, len(data))
+            rows = torch.randint(len(data), (size,), **like)  # type: ignore[call-overload]
+            value = loss(Dataset(data.x[rows], data.y[rows]))
+            self.adam.zero_grad()
+            value.backward()
+            self.adam.step()
+            total += float(value.detach())
+        return total / self.steps.count
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.adam.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.adam.load_state_dict(state)
 
 
 class Landscape(nn.Module):
@@ -149,6 +202,12 @@ class Landscape(nn.Module):
 
     def standard(self, f: Float[Tensor, "B"]) -> Float[Tensor, "B"]:
         return (f - self.mean) / self.scale
+
+
+def fit_landscape(surface: Landscape, batch: Dataset) -> Tensor:
+    """The mean squared error of M_w, in standard deviations of f."""
+    error: Tensor = surface(*batch.x.chunk(2, 1)) - surface.standard(batch.y)
+    return error.square().mean()
 
 
 def descend(model: PointForecast, surface: Landscape, regularise: float, batch: Dataset) -> Tensor:
