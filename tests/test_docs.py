@@ -231,7 +231,7 @@ def test_the_settings_of_df2_are_documented_with_their_defaults():
 def test_the_number_of_problems_in_the_zoo_is_documented():
     page = " ".join(text("docs/decision-quality.md").split())
     assert f"The zoo has {len(ZOO)} small problems" in page
-    assert f"On the {len(GENERATED)} generated problems" in page
+    assert f"the {len(GENERATED)} generated problems" in page
     rows = re.findall(r"^\| [\w, ]+ \| (\d+) \|", text("docs/decision-quality.md"), re.M)
     assert sum(map(int, rows)) == len(ZOO)
 

@@ -92,8 +92,12 @@ class SeparableTask(Task):
     Args:
         terms: returns the d summands, (*batch, d). Summand i may depend on all of y but only on
             a_i, so that solvers search each coordinate by itself.
-        feasible, convex, hindsight, cvxpy, y_dims: as for ``Task``.
+        feasible: as for ``Task``.
+        convex: as for ``Task``.
+        hindsight: as for ``Task``.
+        cvxpy: as for ``Task``.
         normal: as for ``Task``, but it returns the summands.
+        y_dims: as for ``Task``.
 
     >>> from costscape.sets import Box
     >>> task = SeparableTask(lambda y, a: (y - a).abs(), Box(0.0, 3.0, dim=2), convex=True)

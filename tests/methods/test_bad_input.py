@@ -69,13 +69,18 @@ def test_a_hole_is_refused_at_decide_too(fitted):
         (X[:19], Y, ValueError, r"X and Y need the same number of rows, but have 19 and 20\."),
         (X[:0], Y[:0], ValueError, r"X needs at least one row .* \(0, 3\)"),
         (X[:, :0], Y, ValueError, r"X needs at least one row and one column, .* \(20, 0\)"),
-        (5.0, Y, ValueError, "X needs one row for each example, but got the single number 5.0"),
-        (None, Y, TypeError, "X needs an array, but got None"),
+        (5.0, Y, ValueError, "got the single number 5.0. Give one row for each example"),
+        (None, Y, TypeError, "X needs an array of real numbers, but got None"),
         ("text", Y, TypeError, "X needs an array of real numbers, but got str"),
         ([["a", 1.0]] * 20, Y, TypeError, "row 0, column 0 holds 'a'"),
         ([[1.0], [1.0, 2.0]], Y, ValueError, "X needs one array, or rows of equal length"),
-        (X, [{"a": 1}] * 20, TypeError, "Y needs numbers everywhere, but row 0 holds"),
-        (X + 1j, Y, TypeError, "X needs an array of real numbers, but got dtype complex128"),
+        (X, [{"a": 1}] * 20, TypeError, "Y needs an array of real numbers, but row 0 holds"),
+        (
+            X + 1j,
+            Y,
+            TypeError,
+            "X needs an array of real numbers, but got ndarray of dtype complex128",
+        ),
         (torch.tensor(X + 1j), Y, TypeError, "X needs a dense tensor of real numbers"),
     ],
 )
@@ -188,7 +193,7 @@ def test_outcomes_that_do_not_fit_the_cost_are_refused():
 def test_a_task_is_refused_in_words():
     with pytest.raises(ValueError, match=r"Box needs lower <= upper .* lower 2 > upper 1"):
         Constant(Task(squares, Box(2.0, 1.0, dim=2)))
-    with pytest.raises(ValueError, match="Box needs dim where both bounds are numbers"):
+    with pytest.raises(ValueError, match="Box needs vectors of one length, or numbers and dim"):
         Constant(Task(squares, Box(0.0, 1.0)))
     with pytest.raises(TypeError, match=r"order is Task\(cost, set\)"):
         Constant(Task(squares, (0.0, 1.0)))

@@ -5,6 +5,7 @@ import torch
 
 from costscape import (
     Box,
+    BoxRelaxation,
     Budget,
     Convex,
     Exhaustive,
@@ -210,7 +211,7 @@ def test_auto_picks_the_strongest_solver_that_serves():
     assert chosen(Task(bowl, Finite([[0.0, 1.0]]))) is Exhaustive
     assert chosen(Task(bowl, Simplex(dim=2), convex=True, cvxpy=bowl_cvxpy)) is Convex
     assert chosen(Task(bowl, Simplex(dim=2), convex=True)) is ProjectedAdam
-    assert chosen(SeparableTask(lambda y, a: (y - a) ** 2, Simplex(dim=2))) is ProjectedAdam
+    assert chosen(SeparableTask(lambda y, a: (y - a) ** 2, Simplex(dim=2))) is BoxRelaxation
 
 
 @pytest.mark.parametrize("make", [synthetic_convex, lambda: Task(bowl, Simplex(dim=2))])

@@ -14,8 +14,10 @@ class Polytope(Polyhedral):
     """C = {a : A a = b, G a <= h}, bounded; it may be flat or a single point.
 
     Args:
-        A, b: equalities, (e, d) and (e,) or a number; None for none.
-        G, h: inequalities, (m, d) and (m,) or a number; None for none.
+        A: equalities, (e, d); None for none.
+        b: their right-hand sides, (e,) or a number.
+        G: inequalities, (m, d); None for none.
+        h: their right-hand sides, (m,) or a number.
         sampler: gives the law of samples; None for HitAndRun(), which is near uniform.
 
     The constructor solves 2d + 2 linear programs, which find the bounds, refuse an empty or

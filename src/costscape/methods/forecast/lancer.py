@@ -81,10 +81,11 @@ class LANCER(PointRounds):
         landscape: Steps, default 5 of 1,024 rows at 1e-3: how w is fitted in each round.
         descent: Steps, default 5 of 128 rows at 5e-3: how theta is. Both as in the authors' code,
             and so is their Adam, which keeps its moments from round to round.
-        encoder, level: as of TwoStage.
+        encoder: as of TwoStage.
+        level: as of TwoStage.
         ema: float, default 0.995. Moving average of the weights in the start.
-        training: Training of the start. Its checkpoint and progress serve the rounds, too.
         solver: Solver, default Auto().
+        training: Training of the start. Its checkpoint and progress serve the rounds, too.
         seed: int, default 0.
 
     Cost: one decision for each training row in each round.

@@ -49,9 +49,10 @@ class CME(ScenarioMethod):
 
     Arguments:
         task: Task. The cost and the feasible set.
-        penalty, width: floats, default None: the pair that costs least on validation, of penalties
-            1, 10^-1, ..., 10^-6 and widths of 1, 1/2, 1/4, 1/8, 1/16 times the median distance
-            between training rows.
+        penalty: float, default None: of 1, 10^-1, ..., 10^-6 the one that costs least on
+            validation.
+        width: float, default None: of 1, 1/2, 1/4, 1/8, 1/16 times the median distance between
+            training rows the one that costs least on validation.
         landmarks: int, default 1000. Above so many rows, the Nystroem form with that many rows
             drawn uniformly.
         solver: Solver, default Auto().
