@@ -32,7 +32,6 @@ HEADLINES = (
     "wind epoch, against DFL with 100 draws through cvxpylayers",
     "decide 1,000, separable cost, against 500 steps of projected Adam",
     "import DF2, Box and evaluate, beyond torch",
-    "vaccine training step, wave of eight weeks, one GPU",
 )
 NOT_YET = "Not measured yet: `python benchmarks/run.py --{}` on such a machine, then `--write`.\n"
 
