@@ -13,12 +13,32 @@ from costscape.task import Task
 def load(
     path: str | Path, task: Task, *, method: type[Method] | Method | None = None, **settings: Any
 ) -> Any:
-    """The method that ``save`` wrote; it decides bit for bit as before.
+    """Loads a fitted method from a file that ``save`` wrote; it decides bit for bit as before.
 
-    The task is code and is not in the file: pass the one the model was fitted for. ``settings``
-    replace stored ones, and supply those that are the user's own code, such as
-    ``encoder=MyEncoder``, also of the method inside a CrossFit. ``method`` is the class, where
-    that is the user's own, or the unfitted method inside a CrossFit.
+    Args:
+        path: str or Path. The model file.
+        task: Task. The task the model was fitted for. A task is code, so the file does not contain
+            it.
+        method: class or unfitted Method, default None. The class of the method, where that is the
+            user's code; or the unfitted method inside a CrossFit.
+        settings: any. Settings that replace stored ones, or supply those that are the user's code,
+            such as ``encoder=MyEncoder``. They also reach the method inside a CrossFit.
+
+    Returns:
+        Method. The fitted method.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> task = cs.problems.inventory(days=2)
+    >>> method = cs.NearestNeighbours(task, k=10).fit(X, Y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     method.save(f"{folder}/model.safetensors")
+    ...     loaded = cs.load(f"{folder}/model.safetensors", task)
+    >>> bool((loaded.decide(X) == method.decide(X)).all())
+    True
     """
     tensors, head = saving.read(Path(path))
     if isinstance(method, Method):

@@ -25,11 +25,27 @@ HELD_OUT = 0.2  # the share of the rows, the latest, that chooses the epoch when
 
 
 class Method(FittedMethod):
-    """Learns to decide. Settings go to the constructor, data to ``fit``.
+    """Learns to decide. Settings are arguments of the constructor; ``fit`` takes the data.
 
-    ``fit`` forgets any earlier fit and returns the method itself. Features and outcomes are
-    numpy arrays, torch tensors, pandas frames or lists of n rows; answers come back as what came
-    in. The method works in the precision of the task's set, float32 unless ``task.double()``.
+    ``fit`` discards any earlier fit and returns the method itself. Features and outcomes are numpy
+    arrays, torch tensors, pandas frames or lists of n rows; ``decide`` returns the type of its
+    argument. The method works in the precision of the task's set, float32 unless
+    ``task.double()``.
+
+    This base class has no constructor arguments. A subclass is a dataclass of its settings. Every
+    method has these two attributes.
+
+    Attributes:
+        task: Task. The cost and the feasible set.
+        seed: int. Seed of all random numbers of the fit.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> method = cs.NearestNeighbours(cs.problems.inventory(days=2), k=10).fit(X, Y)
+    >>> method.decide(X[:5]).shape
+    (5, 2)
     """
 
     @abstractmethod

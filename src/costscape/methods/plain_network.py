@@ -31,15 +31,38 @@ RATE = 2e-3  # of 1e-3, 2e-3 and 5e-3 the best on validation
 
 @dataclass
 class PlainNetwork(SurfaceMethod):
-    """Two hidden layers of ``hidden`` units on q(x) and a; ``actions`` sampled at each step.
+    """Learns g(x, a) as a network with two hidden layers on the code q(x) and a.
 
-    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
-    - ``convex``: whether g(x, .) is convex by construction; None where the task is.
-    - ``weighting``: divide each residual by the spread of f(., a) over the batch.
-    - ``by_coordinate``: for a SeparableTask one network for each summand of the cost, which sees
-      its own coordinate of a alone.
-    - ``standardise``: False lets the network see x in its own units.
-    - ``ema``: decay of the moving average of the weights, or None.
+    Args:
+        task: Task. The cost and the feasible set.
+        encoder: function without arguments that builds the network from x to its code, default
+            None: an MLP for rows and an LSTM for sequences.
+        convex: bool, default None: True where the task is convex. Whether g(x, .) is convex by
+            construction.
+        hidden: int, default 64. Units in each hidden layer.
+        actions: int, default None: 32 divided among the networks, at least 4. Number of actions
+            sampled at each step.
+        weighting: bool, default True. Divide each residual by the spread of f(., a) over the
+            batch.
+        by_coordinate: bool, default True. For a SeparableTask, learn one network for each summand
+            of the cost, with one coordinate of a as its input.
+        standardise: bool, default True. False feeds x to the network in its original units.
+        ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
+            the network; None uses the weights of the epoch itself.
+        solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
+            expected cost over the feasible set.
+        training: Training, default Training(). Epochs, learning rate, device and so on. Where it
+            has no learning rate, the fit uses 2e-3.
+        seed: int, default 0. Seed of the initial weights, the batches and the samples.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> method = cs.PlainNetwork(cs.problems.inventory(days=2), hidden=8, training=training)
+    >>> method.fit(X, Y).decide(X[:5]).shape
+    (5, 2)
     """
 
     task: Task

@@ -34,13 +34,30 @@ CALL_BACK = 0.1  # price of one squared width beyond C, in units of the spread o
 
 @dataclass
 class PolicyNet(Method):
-    """One network from x to the decision; there is no g(x, a) to ask afterwards.
+    """Trains one network from x to the decision.
 
-    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
-    - ``standardise``: False lets the network see x in its own units.
-    - ``ema``: decay of the moving average of the weights, or None.
+    The method has no expected cost g(x, a). Where f has no slope in a, as at a jump, the network
+    learns nothing from it.
 
-    Where f has no slope in a, as at a jump, it teaches the network nothing.
+    Args:
+        task: Task. The cost and the feasible set.
+        encoder: function without arguments that builds the network from x to its code, default
+            None: an MLP for rows and an LSTM for sequences.
+        standardise: bool, default True. False feeds x to the network in its original units.
+        ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
+            the network; None uses the weights of the epoch itself.
+        training: Training, default Training(). Epochs, learning rate, device and so on. Where it
+            has no learning rate, the fit uses 1e-2.
+        seed: int, default 0. Seed of the initial weights and the batches.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> method = cs.PolicyNet(cs.problems.inventory(days=2), training=training)
+    >>> method.fit(X, Y).decide(X[:5]).shape
+    (5, 2)
     """
 
     task: Task

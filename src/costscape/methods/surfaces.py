@@ -14,7 +14,22 @@ from costscape.solvers import Objective, Solution, Solver
 
 
 class SurfaceMethod(Method):
-    """A method whose model gives the expected cost of every action."""
+    """A method whose model gives the expected cost g(x, a) of every action.
+
+    This base class has no constructor arguments. A subclass has the settings of Method and a
+    solver.
+
+    Attributes:
+        solver: Solver. Minimises g(x, .) over the feasible set.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> method = cs.NearestNeighbours(cs.problems.inventory(days=2), k=10).fit(X, Y)
+    >>> method.expected_cost(X[:5], np.ones((5, 2))).shape
+    (5,)
+    """
 
     solver: Solver
 
@@ -60,7 +75,19 @@ class SurfaceMethod(Method):
 
 
 class ScenarioMethod(SurfaceMethod):
-    """A method whose model gives Scenarios."""
+    """A method whose model gives Scenarios: outcomes with weights, for each x.
+
+    This base class has no constructor arguments. A subclass has the settings of SurfaceMethod. The
+    expected cost is the weighted mean of the cost over the scenarios.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> method = cs.NearestNeighbours(cs.problems.inventory(days=2), k=10).fit(X, Y)
+    >>> method.scenarios(X[:5]).weights.shape
+    torch.Size([5, 10])
+    """
 
     def scenarios(self, X: Any) -> Scenarios:
         """What may happen at each x, as torch tensors: weights (B, S), values (1 or B, S, ...)."""

@@ -17,14 +17,18 @@ from costscape.task import Cost, SeparableTask, Task
 
 @dataclass(frozen=True)
 class Costs(Target):
-    """The costs themselves, as in the paper.
+    """Fits g to the costs themselves, as in the paper.
 
-    Arguments:
-        weighting: divide each residual by s(a), the spread of f(., a) over the batch, so that the
-            large costs of unrealistic actions do not dominate; otherwise s = 1. The paper has
-            False.
-        by_coordinate: fit each summand of a SeparableTask's cost by itself, without the noise of
-            the other coordinates. The paper has False.
+    Args:
+        weighting: bool, default True. Divide each residual by s(a), the spread of f(., a) over the
+            batch, so that the large costs of unrealistic actions do not dominate; otherwise s = 1.
+            The paper has False.
+        by_coordinate: bool, default True. Fit each summand of the cost of a SeparableTask by
+            itself, without the noise of the other coordinates. The paper has False.
+
+    >>> import costscape as cs
+    >>> cs.DF2(cs.problems.inventory(), target=cs.Costs(weighting=False)).target
+    Costs(weighting=False, by_coordinate=True)
     """
 
     weighting: bool = True

@@ -24,17 +24,48 @@ from costscape.training.settings import RATE
 
 @dataclass
 class DFL(ForecastMethod):
-    """A two-stage fit, then the same network on decision cost, a solver in every step.
+    """Fits a forecast as TwoStage does, then trains the same network on the cost of its decisions.
 
-    - ``forecast``: Point(), Mixture(k), Quantiles() or Flow(). A point decides as if it were
-      certain, so on a lopsided cost it learns to forecast not the mean but the outcome whose best
-      action is wanted.
-    - ``draws``: of each step and of deciding; None is the task's closed form.
-    - ``layer``: Implicit(), or CvxpyLayer() for a convex cost written for cvxpy.
-    - ``rates``: learning rates of the second stage over that of the first. Each is tried from the
-      same start; what decides best on validation data is kept, the start itself among them. A
-      point on a lopsided cost has far to go, and a mixture near its optimum is soon spoilt.
-    - ``encoder``, ``level``, ``ema``: as of TwoStage.
+    Every step of the second stage solves for the decisions and differentiates the argmin. With a
+    point forecast and a lopsided cost, the forecast moves from the mean to the outcome whose best
+    action is wanted.
+
+    Args:
+        task: Task. The cost and the feasible set.
+        forecast: Forecast, default Point(). Point(), Mixture(k), Quantiles() or Flow(). A point
+            decides as if it were certain.
+        draws: int, default 100. Number of outcomes sampled from the forecast in each training step
+            and to decide; None uses the expected cost in closed form, for a mixture and a task
+            that has one.
+        layer: Layer, default Implicit(). Differentiable argmin of the second stage; CvxpyLayer()
+            for a convex cost written for cvxpy.
+        rates: tuple of float, default (0.3, 0.03). Learning rates of the second stage, as
+            multiples of the rate of the first. Each rate starts from the first stage; the result
+            whose decisions cost least on the validation rows is used, which may be the first
+            stage. A point forecast on a lopsided cost needs a high rate; a mixture near its
+            optimum needs a low one.
+        encoder: function without arguments that builds the network from x to its code, default
+            None: an MLP for rows and an LSTM for sequences.
+        level: function from x, shape (B, ...), to one positive number for each row, shape (B,),
+            default None. Windows and outcomes are divided by that number, as in WindowLevels.
+        ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
+            the network; None uses the weights of the epoch itself.
+        solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
+            expected cost over the feasible set, for validation and in ``decide``.
+        training: Training, default Training(). Epochs, learning rate, device and so on, of both
+            stages.
+        seed: int, default 0. Seed of the initial weights, the batches and the samples.
+
+    Cost: one solve for each row and epoch of the second stage, for each of ``rates``.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> method = cs.DFL(cs.problems.inventory(days=2), draws=10, training=training)
+    >>> method.fit(X, Y).decide(X[:5]).shape
+    (5, 2)
     """
 
     task: Task

@@ -36,13 +36,17 @@ ROWS = 4096  # forecast at once
 
 @dataclass(frozen=True)
 class Steps:
-    """Gradient steps of Adam in one round.
+    """Gradient steps of Adam in one round of LANCER.
 
     Args:
-        count: int, default 5. Steps in a round.
-        batch_size: int, default 1024. Rows of a step, drawn at random.
+        count: int, default 5. Number of steps in a round.
+        batch_size: int, default 1024. Number of rows in a step, sampled at random.
         lr: float, default 1e-3. Learning rate.
-        weight_decay: float, default 0.01. Of Adam.
+        weight_decay: float, default 0.01. Weight decay of Adam.
+
+    >>> import costscape as cs
+    >>> cs.LANCER(cs.problems.inventory(), landscape=cs.Steps(count=10)).landscape.count
+    10
     """
 
     count: int = 5
@@ -64,31 +68,48 @@ def _descent() -> Steps:
 
 @dataclass
 class LANCER(PointRounds):
-    """A point forecast, first by least squares, then on a learned landscape of f.
+    """Fits a point forecast by least squares, then on a learned landscape of the decision cost f.
 
     Args:
         task: Task. The cost and the feasible set.
-        forecast: Point(), the only one that is taken.
-        rounds: int, default 30. How often landscape and forecast are fitted in turn. The round of
-            the cheapest decisions on validation is used, with the least-squares start as round 0.
-            The authors take 10, after which few costs have changed.
-        signed: bool, default True. The landscape sees e and y. False is the authors', which sees
-            e^2 alone, so that a forecast too high and one too low are the same to it.
+        forecast: Forecast, default Point(), the only one that is accepted.
+        rounds: int, default 30. Number of rounds; each fits the landscape, then the forecast. The
+            round whose decisions cost least on the validation rows is used, with the least-squares
+            start as round 0. The authors take 10, after which few costs have changed.
+        signed: bool, default True. True: the landscape is a function of e and y. False, as the
+            authors have it: a function of e^2, which cannot tell a forecast too high from one too
+            low.
         regularise: float, default 0.1. Weight of the squared error, in standard deviations, beside
             the landscape, whose unit is the standard deviation of f in the first round. The
             authors take 0 or 1.
-        width: int, default 100. Units in each of the landscape's two hidden layers.
-        landscape: Steps, default 5 of 1,024 rows at 1e-3: how w is fitted in each round.
-        descent: Steps, default 5 of 128 rows at 5e-3: how theta is. Both as in the authors' code,
-            and so is their Adam, which keeps its moments from round to round.
-        encoder: as of TwoStage.
-        level: as of TwoStage.
-        ema: float, default 0.995. Moving average of the weights in the start.
-        solver: Solver, default Auto().
-        training: Training of the start. Its checkpoint and progress serve the rounds, too.
-        seed: int, default 0.
+        width: int, default 100. Units in each of the two hidden layers of the landscape.
+        landscape: Steps, default 5 steps of 1,024 rows at 1e-3, as in the authors' code. How w is
+            fitted in each round. Adam keeps its moments from round to round, as in the authors'
+            code.
+        descent: Steps, default 5 steps of 128 rows at 5e-3, as in the authors' code. How theta is
+            fitted in each round, by the same kind of Adam.
+        encoder: function without arguments that builds the network from x to its code, default
+            None: an MLP for rows and an LSTM for sequences.
+        level: function from x, shape (B, ...), to one positive number for each row, shape (B,),
+            default None. Windows and outcomes are divided by that number, as in WindowLevels.
+        ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
+            the network in the least-squares start; None uses the weights of the epoch itself.
+        solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
+            expected cost over the feasible set.
+        training: Training, default Training(). Epochs, learning rate, device and so on, of the
+            least-squares start. Its checkpoint and progress also serve the rounds.
+        seed: int, default 0. Seed of the initial weights, the batches and the samples.
 
     Cost: one decision for each training row in each round.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> method = cs.LANCER(cs.problems.inventory(days=2), rounds=1, training=training)
+    >>> method.fit(X, Y).decide(X[:5]).shape
+    (5, 2)
     """
 
     task: Task

@@ -70,7 +70,16 @@ def around(
 
 @dataclass(frozen=True)
 class Langevin:
-    """``steps`` of length ``step``, a share of C's width: the paper's 100 and 0.05."""
+    """Projected Langevin dynamics, which SOEBM samples actions with where C has no density.
+
+    Args:
+        steps: int, default 100, the paper's. Number of steps of a chain.
+        step: float, default 0.05, the paper's. Step length h, as a share of the longest side of C.
+
+    >>> import costscape as cs
+    >>> cs.SOEBM(cs.problems.inventory(), langevin=cs.Langevin(steps=50)).langevin
+    Langevin(steps=50, step=0.05)
+    """
 
     steps: int = 100
     step: float = 0.05

@@ -83,7 +83,17 @@ class DirectedWeightedMSE(LocalLoss):
 
 @dataclass(frozen=True)
 class Quadratic(LocalLoss):
-    """A matrix of rank ``rank``, or of d where that is less, and a multiple of the identity."""
+    """Quadratic form of e: a matrix of low rank, and a multiple of the identity.
+
+        phi(e) = |L^T e|^2 + alpha mean_i e_i^2
+
+    Args:
+        rank: int, default 20. Rank of the matrix L L^T, at most the number d of coordinates.
+
+    >>> import costscape as cs
+    >>> cs.LODL(cs.problems.inventory(), loss=cs.Quadratic(rank=5)).loss
+    Quadratic(rank=5)
+    """
 
     rank: int = 20
 
@@ -101,7 +111,17 @@ class Quadratic(LocalLoss):
 
 @dataclass(frozen=True)
 class DirectedQuadratic(LocalLoss):
-    """A matrix of rank ``rank``, or of 2 d where that is less, for each pair of signs."""
+    """Quadratic form of the parts e+ and e- of e, so each pair of signs has its matrix.
+
+        phi(e) = |L^T (e+, e-)|^2 + alpha mean_i e_i^2
+
+    Args:
+        rank: int, default 20. Rank of the matrix L L^T, at most 2 d for d coordinates.
+
+    >>> import costscape as cs
+    >>> cs.LODL(cs.problems.inventory(), loss=cs.DirectedQuadratic(rank=5)).loss
+    DirectedQuadratic(rank=5)
+    """
 
     rank: int = 20
 
@@ -120,10 +140,20 @@ class DirectedQuadratic(LocalLoss):
 
 @dataclass(frozen=True)
 class LossNetwork(LocalLoss):
-    """A network of ``layers`` hidden layers of ``hidden`` ReLU units for each pair.
+    """Network of ReLU units for each pair.
 
-    It sees the parts e+ and e- of e, so that a kink at 0 costs it no unit. The paper's has 4
-    layers of 100.
+        phi(e) = |net(e+, e-) - net(0, 0)| + 0.001 mean_i e_i^2
+
+    The inputs are the parts e+ and e- of e, so the network needs no unit for a kink at 0. The
+    paper's network has 4 layers of 100.
+
+    Args:
+        hidden: int, default 16. Units in each hidden layer.
+        layers: int, default 2. Number of hidden layers.
+
+    >>> import costscape as cs
+    >>> cs.LODL(cs.problems.inventory(), loss=cs.LossNetwork(hidden=8)).loss
+    LossNetwork(hidden=8, layers=2)
     """
 
     hidden: int = 16

@@ -148,17 +148,50 @@ class LocalLossMethod(ForecastMethod):
 
 @dataclass
 class LODL(LocalLossMethod):
-    """A loss of its own for each training pair.
+    """Fits a loss phi_n to decision costs for each pair, then trains the forecast on phi_n.
 
-    - ``forecast``: Point() or Mixture(k).
-    - ``loss``: the family of phi_n.
-    - ``samples``: how many perturbed forecasts are decided for each pair; None is 120 for a point
-      and 30 for a mixture, of which each takes M times the work, and half as many again to find
-      the best location.
-    - ``spread``: of the perturbations, in standard deviations of the first forecast's residuals.
-    - ``draws``: as of TwoStage.
-    - ``cache``: a folder where decision samples are kept and found again by the next fit.
-    - ``encoder``, ``level``, ``ema``: as of TwoStage.
+    The second stage is used only if its decisions cost less on the validation rows than those of
+    the first, by more than one block-bootstrap standard error of the difference; else
+    ``history_[1].best_epoch`` is -1. Of a mixture, the second stage trains the locations only.
+
+    Args:
+        task: Task. The cost and the feasible set.
+        forecast: Forecast, default Point(). Point() or Mixture(k).
+        loss: LocalLoss, default LossNetwork(). Family of phi_n: WeightedMSE(),
+            DirectedWeightedMSE(), Quadratic(), DirectedQuadratic() or LossNetwork().
+        samples: int, default None: 120 for a point and 30 for a mixture. Number of perturbed
+            forecasts to decide on for each pair. A mixture with M draws takes M times the work for
+            each, and half as many samples again to find the best location.
+        spread: float, default 1.5. Standard deviation of the perturbations, in standard deviations
+            of the residuals of the first forecast.
+        draws: int, default 100. Number of outcomes sampled from the forecast to decide; None uses
+            the expected cost in closed form, for a mixture and a task that has one.
+        encoder: function without arguments that builds the network from x to its code, default
+            None: an MLP for rows and an LSTM for sequences.
+        level: function from x, shape (B, ...), to one positive number for each row, shape (B,),
+            default None. Windows and outcomes are divided by that number, as in WindowLevels.
+        cache: Path or str, default None. Folder in which decision samples are stored; a later fit
+            with the same data and settings reads them from there.
+        ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
+            the network; None uses the weights of the epoch itself.
+        solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
+            expected cost over the feasible set, also for the decision samples.
+        training: Training, default Training(). Epochs, learning rate, device and so on, of both
+            stages.
+        seed: int, default 0. Seed of the initial weights, the batches and the samples.
+
+    Cost: ``samples`` decisions for each training row, before the second stage.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> method = cs.LODL(
+    ...     cs.problems.inventory(days=2), loss=cs.WeightedMSE(), samples=8, training=training
+    ... )
+    >>> method.fit(X, Y).decide(X[:5]).shape
+    (5, 2)
     """
 
     task: Task

@@ -44,30 +44,53 @@ DRAWS = 16  # of a training step, elsewhere
 
 @dataclass
 class SOEBM(ForecastMethod):
-    """A mixture by likelihood, then by the likelihood of the best actions in hindsight.
+    """Fits a mixture by likelihood, then by the likelihood of the best actions in hindsight.
 
-    The second stage is kept only if it decides better on the validation part than its start:
-    else ``history_[1].best_epoch`` is -1 and the forecast is that of TwoStage.
+    The second stage is used only if it decides better on the validation rows than its start: else
+    ``history_[1].best_epoch`` is -1 and the forecast is that of TwoStage.
 
-    - ``forecast``: Mixture(k); a point has no law to draw from.
-    - ``draws``: how many outcomes stand for the mixture in deciding, or None for the task's closed
-      form.
-    - ``train_draws``: the same in a training step, drawn afresh; None takes the closed form where
-      the task knows one and the mixture has up to 10 components, else 16 draws.
-    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences.
-    - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it.
-    - ``samples``: N, the actions that a pair's log Z is estimated from on a Box. They come from an
-      equal mixture of Gaussians at a*, truncated to the box.
-    - ``variances``: of those Gaussians, in squared units of a; the paper's are (.01, .02, .05) for
-      its synthetic problems, (.02, .05, .1) for wind, (.05, .1, .2) for inventory. None: the first
-      of these, relative to the width of the box.
-    - ``weight``: of the KL term; the paper's.
-    - ``temperature``: T, in the units of f. None: the spread of f(y, .) over C. The paper has 1,
-      which makes p sharp where costs are in the tens.
-    - ``langevin``: the chains that draw from p(a | x) where C is neither a Box nor a Finite list,
-      one from a* to a~ ~ p(. | x), another to a_f ~ exp(-f(y, .) / T); the loss is contrastive,
-      E(a*) - E(a~) + weight (E(a_f) - E(a~)), with the same slope.
-    - ``ema``: decay of the moving average of the weights, or None.
+    Args:
+        task: Task. The cost and the feasible set.
+        forecast: Mixture, default Mixture(), one Gaussian. A point is refused, since no outcomes
+            can be sampled from it.
+        draws: int, default 100. Number of outcomes sampled from the forecast to decide; None uses
+            the expected cost in closed form, for a mixture and a task that has one.
+        encoder: function without arguments that builds the network from x to its code, default
+            None: an MLP for rows and an LSTM for sequences.
+        level: function from x, shape (B, ...), to one positive number for each row, shape (B,),
+            default None. Windows and outcomes are divided by that number, as in WindowLevels.
+        variances: tuple of float, default None: 0.0025, 0.005 and 0.0125 squared widths of the
+            box. Variances of the Gaussians at a*, in squared units of a. The paper has
+            (.01, .02, .05) for its synthetic problems, which is the default on [-1, 1], (.02, .05,
+            .1) for wind and (.05, .1, .2) for inventory.
+        samples: int, default 512. Number N of actions from which log Z of a pair is estimated on a
+            Box. They are sampled from an equal mixture of Gaussians at a*, truncated to the box.
+        weight: float, default 0.01, the paper's. Weight of the KL term.
+        temperature: float, default None: the spread of f(y, .) over C. The number T, in the units
+            of f. The paper has 1, which makes p sharp where costs are in the tens.
+        train_draws: int, default None. Number of outcomes sampled from the forecast in each
+            training step. None uses the closed form where the task has one and the mixture has up
+            to 10 components, else 16 samples.
+        langevin: Langevin, default Langevin(). Chains that sample from p(a | x) where C is neither
+            a Box nor a Finite set: one from a* to a~ ~ p(. | x), another to a_f ~
+            exp(-f(y, .) / T). The loss is then contrastive, E(a*) - E(a~) + weight (E(a_f) -
+            E(a~)), with the same gradient.
+        ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
+            the network; None uses the weights of the epoch itself.
+        solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
+            expected cost over the feasible set, also for the best actions in hindsight.
+        training: Training, default Training(). Epochs, learning rate, device and so on, of both
+            stages. Where it has no learning rate, the second stage uses 1e-4.
+        seed: int, default 0. Seed of the initial weights, the batches and the samples.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> method = cs.SOEBM(cs.problems.inventory(days=2), samples=16, training=training)
+    >>> method.fit(X, Y).decide(X[:5]).shape
+    (5, 2)
     """
 
     task: Task

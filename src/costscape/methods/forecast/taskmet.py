@@ -41,27 +41,52 @@ def _inner() -> Training:
 
 @dataclass
 class TaskMet(PointRounds):
-    """A point forecast, first by least squares, then in a metric that its decisions teach.
+    """Fits a point forecast by least squares, then in a metric learned from decision costs.
 
-    Each round fits theta in the metric for ``steps`` batches, or whole passes of no fewer, then
-    moves the metric by one step of Adam. The round of the cheapest decisions on validation is
-    kept, the least-squares start among them.
+    Each round fits theta in the metric for ``steps`` batches, rounded up to whole epochs, then
+    moves the metric by one step of Adam. The round whose decisions cost least on the validation
+    rows is used, with the least-squares start as round 0.
 
-    e' A e is the same for e and -e: a forecast free enough to be the mean of y given x is that
+    e' A e is the same for e and -e: a forecast flexible enough to be the mean of y given x is that
     mean in every metric. The metric decides where and in which coordinates a forecast of too few
-    parameters errs; it cannot shift one towards the cheaper side of a lopsided cost.
+    parameters errs; it cannot shift a forecast towards the cheaper side of a lopsided cost.
 
-    - ``rounds``, ``steps``: of the metric, and of theta in each.
-    - ``rate``: of the metric's Adam (the paper's 1e-3).
-    - ``batch_size``: pairs behind one step of the metric.
-    - ``width``: units in the metric's hidden layer (the paper's 200).
-    - ``iterations``, ``ridge``: of conjugate gradients on (H + ridge)^2 u = (H + ridge) dL/dtheta,
-      H = d2l/dtheta2 (the paper's 5 and 1e-5).
-    - ``full``: A = L L' + exp(c) with L lower triangular, or, if False, diagonal; None is full for
-      outcomes of up to 16 numbers.
-    - ``inner``: batch size and rate of theta's fit. Checkpoint, device and progress are those of
-      ``training``, which is the start's.
-    - ``encoder``, ``level``, ``ema``: as of TwoStage.
+    Args:
+        task: Task. The cost and the feasible set.
+        forecast: Forecast, default Point(), the only one that is accepted.
+        rounds: int, default 50. Number of steps of the metric.
+        steps: int, default 100. Number of batches on which theta is fitted in each round.
+        rate: float, default 1e-3, the paper's. Learning rate of the metric.
+        batch_size: int, default 256. Number of pairs in one step of the metric.
+        width: int, default 200, the paper's. Units in the hidden layer of the metric.
+        iterations: int, default 5, the paper's. Iterations of conjugate gradients on
+            (H + ridge)^2 u = (H + ridge) dL/dtheta, with H = d2l/dtheta2.
+        ridge: float, default 1e-5, the paper's. Number added to the diagonal of H.
+        full: bool, default None: True for outcomes of up to 16 numbers. True: A = L L' + exp(c)
+            with a lower triangular L; False: a diagonal L.
+        inner: Training, default 64 rows a batch at a constant rate of 1e-3. Batch size and
+            learning rate of the fit of theta in each round; ``steps`` sets its epochs. Its
+            checkpoint, device and progress are not used; those of ``training`` apply.
+        encoder: function without arguments that builds the network from x to its code, default
+            None: an MLP for rows and an LSTM for sequences.
+        level: function from x, shape (B, ...), to one positive number for each row, shape (B,),
+            default None. Windows and outcomes are divided by that number, as in WindowLevels.
+        ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
+            the network; None uses the weights of the epoch itself.
+        solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
+            expected cost over the feasible set.
+        training: Training, default Training(). Epochs, learning rate, device and so on, of the
+            least-squares start.
+        seed: int, default 0. Seed of the initial weights, the batches and the samples.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> method = cs.TaskMet(cs.problems.inventory(days=2), rounds=1, steps=1, training=training)
+    >>> method.fit(X, Y).decide(X[:5]).shape
+    (5, 2)
     """
 
     task: Task

@@ -18,15 +18,38 @@ from costscape.training import History, Training
 
 @dataclass
 class TwoStage(ForecastMethod):
-    """A forecast by its own loss; the epoch is that of the cheapest decisions.
+    """Fits a forecast of y given x, then decides by the expected cost under the forecast.
 
-    - ``forecast``: Point(), Mixture(k), Quantiles() or Flow().
-    - ``draws``: how many outcomes stand for the forecast (the paper's 100; 1000 decide clearly
-      better), or None for the task's closed form, with a mixture.
-    - ``encoder``: a builder; by default an MLP for rows and an LSTM for sequences. ``Flat`` makes
-      the forecast linear in x.
-    - ``level``: as of WindowLevels, windows and outcomes are seen as multiples of it.
-    - ``ema``: decay of the moving average of the weights, or None.
+    The forecast is trained on its own loss, such as the negative log-likelihood. Early stopping
+    selects the epoch whose decisions cost least on the validation rows.
+
+    Args:
+        task: Task. The cost and the feasible set.
+        forecast: Forecast, default Mixture(), one Gaussian. Point(), Mixture(k), Quantiles() or
+            Flow().
+        draws: int, default 100. Number of outcomes sampled from the forecast to decide; None uses
+            the expected cost in closed form, for a mixture and a task that has one. 100 is the
+            paper's number; 1000 decide clearly better.
+        encoder: function without arguments that builds the network from x to its code, default
+            None: an MLP for rows and an LSTM for sequences. ``Flat`` makes the forecast linear in
+            x.
+        level: function from x, shape (B, ...), to one positive number for each row, shape (B,),
+            default None. Windows and outcomes are divided by that number, as in WindowLevels.
+        ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
+            the network; None uses the weights of the epoch itself.
+        solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
+            expected cost over the feasible set.
+        training: Training, default Training(). Epochs, learning rate, device and so on.
+        seed: int, default 0. Seed of the initial weights, the batches and the samples.
+
+    >>> import numpy as np
+    >>> import costscape as cs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.random((40, 3)), rng.random((40, 2))
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> method = cs.TwoStage(cs.problems.inventory(days=2), cs.Mixture(3), training=training)
+    >>> method.fit(X, Y).decide(X[:5]).shape
+    (5, 2)
     """
 
     task: Task
