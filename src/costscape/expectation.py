@@ -35,7 +35,7 @@ def weighted(
 ) -> Float[Tensor, "..."]:
     """Return the expected cost (B, J), or (B, J, d) for an f that returns terms by coordinate.
 
-    Arguments:
+    Args:
         f: the cost, or its terms by coordinate.
         a: actions, shared by all x where the first axis has length 1.
         w: weights of the scenarios.

@@ -33,7 +33,7 @@ DRAWS = 400  # of a mixture in a blend: its folds add up
 class Blend(EnsembleMethod):
     """Candidates of several families, cross-fitted and mixed.
 
-    Arguments:
+    Args:
         task: Task. The cost and the feasible set, the same for all candidates.
         methods: list of unfitted methods with scenarios, default None: DF2 with each form of
             outcomes that suits the data, a two-stage mixture of three Gaussians, a random forest

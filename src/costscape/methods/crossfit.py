@@ -21,7 +21,7 @@ from costscape.training import Training
 class CrossFit(EnsembleMethod):
     """A method fitted once for each fold, its scenarios averaged.
 
-    Arguments:
+    Args:
         method: Method. An unfitted method with scenarios.
         folds: int, default 4. How many parts, in time order, are left out one after the other.
         workers: int, default 1. Processes that fit folds side by side. joblib starts them. After

@@ -45,7 +45,7 @@ class Job(NamedTuple):
 class Blended(nn.Module):
     """x -> the scenarios of all members, weighted by their shares.
 
-    Arguments:
+    Args:
         members: models from x to Scenarios.
         shares: one for each member, positive, with sum 1; None for equal shares.
         most: how many scenarios remain at most for each x (``Scenarios.thinned``).

@@ -124,7 +124,7 @@ class Greedy(Selection):
 
     Candidates may be added several times; the weights are their counts after the best round.
 
-    Arguments:
+    Args:
         rounds: int, default 20. How many candidates are added.
 
     Caruana, Niculescu-Mizil, Crew and Ksikes, Ensemble Selection from Libraries of

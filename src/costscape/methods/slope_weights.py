@@ -19,7 +19,7 @@ class SlopeWeights(Selection):
 
     Better than ``Greedy`` where f is convex and rows are few; misled by jumps of f.
 
-    Arguments:
+    Args:
         steps: int, default 2000. The most steps of accelerated projected gradients.
 
     >>> SlopeWeights(steps=500)

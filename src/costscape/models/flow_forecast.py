@@ -36,7 +36,7 @@ HELD = 2**22  # numbers of a hidden layer, over rows and draws, that are held at
 class Flow(Forecast):
     """Draws of y given x by flow matching: any law, with dependent coordinates.
 
-    Arguments:
+    Args:
         steps: int, default 8. Steps of the midpoint rule from noise to outcome, of two evaluations
             each. On a linear Gaussian law, 8 are within 0.002 standard deviations of 32.
         hidden: int, default 128. Units in each of the two hidden layers of the velocity.
@@ -89,7 +89,7 @@ class Flow(Forecast):
 class FlowForecast(ForecastNetwork):
     """x -> M draws of weight 1 / M.
 
-    Arguments:
+    Args:
         encoder: a module with ``out_features``.
         units: how the network sees x and y.
         y_shape: of one outcome.
@@ -197,7 +197,7 @@ class FlowForecast(ForecastNetwork):
 class Velocity(nn.Module):
     """v(z, t, q): two hidden layers; what depends on x alone is computed once for all draws.
 
-    Arguments:
+    Args:
         size: numbers of z.
         code: numbers of q.
         hidden: units of each layer.

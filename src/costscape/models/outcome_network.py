@@ -37,7 +37,7 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge regression, for each
 class OutcomeNetwork(nn.Module):
     """x in the user's units -> scenarios in the user's units.
 
-    Arguments:
+    Args:
         form: which of the parts above there are.
         encoder: a module with ``out_features``.
         units: how the network sees x and y.

@@ -40,7 +40,7 @@ class LocationScale:
 class WindowLevels:
     """Each window is divided by its level, and outcomes are multiples of that level.
 
-    Arguments:
+    Args:
         of: the form of the multiples.
         level: x (B, ...) -> one positive number for each window (B,); the mean absolute value by
             default. x and y must be of one unit, such as past and future sales. f is always

@@ -44,7 +44,7 @@ from costscape.task import Refusal, Task
 class Quantiles(Forecast):
     """Quantiles of each coordinate by the pinball loss, joined by the ranks of training rows.
 
-    Arguments:
+    Args:
         levels: int, default 19. Q, the number of quantiles of each coordinate, at the levels
             (s - 1/2) / Q, s = 1 .. Q.
 
@@ -93,7 +93,7 @@ class Quantiles(Forecast):
 class QuantileForecast(ForecastNetwork):
     """x -> M scenarios of weight 1 / M, one for each row of ``ranks``.
 
-    Arguments:
+    Args:
         encoder: a module with ``out_features``.
         units: how the network sees x and y.
         labels: all training outcomes, (n, ...), in the network's units. The quantiles of every x

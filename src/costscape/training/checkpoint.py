@@ -14,7 +14,7 @@ from costscape.data import Dataset
 class Checkpoint:
     """The file of a running fit; it accepts only the state of the same fit.
 
-    Arguments:
+    Args:
         path: of the file.
         recipe: describes the fit. A hash of it, of the data and of the shapes of the model marks
             the file.

@@ -21,7 +21,7 @@ Score = Callable[[nn.Module], float]  # of a network in eval mode; less is bette
 class History:
     """The course of a fit.
 
-    Arguments:
+    Args:
         losses: mean training loss of each epoch.
         scores: validation score of each epoch; empty without a score.
         best_epoch: the epoch of the final weights, from 0; -1 before the first.
@@ -47,7 +47,7 @@ class History:
 class Fit:
     """A network and its training.
 
-    Arguments:
+    Args:
         model: the network, on the device of the data; its weights change.
         loss: ``loss(batch, rng)``, a number to minimise.
         seed: of the order of rows, of ``rng``, and of dropout.
@@ -77,7 +77,7 @@ class Fit:
 class FitState:
     """Optimiser, moving average, history, order of rows and best weights of a fit.
 
-    Arguments:
+    Args:
         fit: what is fitted.
         data: the rows, of which ``fit.rows`` are used.
         training: the settings; epochs and patience of None are set for the number of rows.

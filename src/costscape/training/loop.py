@@ -30,7 +30,7 @@ def fit_all(fits: Sequence[Fit], data: Dataset, training: Training) -> list[Hist
     Elsewhere they are fitted one after the other, each with the checkpoint of its name. A warning
     is given where the last epoch was the best: more epochs may then do better.
 
-    Arguments:
+    Args:
         fits: the networks; a single one is a list of one, and needs no name.
         data: pairs (x, y), on the device of the networks.
         training: the settings, the same for all.

@@ -16,7 +16,7 @@ PATIENCE = 5  # early stopping waits for this part of the epochs, where it is no
 class Training:
     """How a network is fitted: Adam over shuffled batches.
 
-    Arguments:
+    Args:
         epochs: passes over the training rows. None takes as many as give about 1,000 steps, from
             8 to 100, so that one schedule serves a few hundred rows and many thousands.
         batch_size: rows in a step.

@@ -49,7 +49,7 @@ class DF2(Presets, EnsembleMethod):
     folds of the rows, early-stops each on the fold it leaves out, and blends the forms by what
     their decisions cost on the held-out rows.
 
-    Arguments:
+    Args:
         task: Task. The cost and the feasible set.
         encoder: a function that builds the network from x to its code, default None: an MLP for
             rows and an LSTM for sequences (``models.deep_by_shape``).

@@ -47,7 +47,7 @@ class CME(ScenarioMethod):
     Should every weight be clipped, which the full form does not allow, the landmarks are weighted
     by the kernel. Memory: landmarks x n numbers.
 
-    Arguments:
+    Args:
         task: Task. The cost and the feasible set.
         penalty: float, default None: of 1, 10^-1, ..., 10^-6 the one that costs least on
             validation.

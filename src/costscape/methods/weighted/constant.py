@@ -18,7 +18,7 @@ from costscape.task import Task
 class Constant(Method):
     """argmin_a mean_i f(y_i, a) over the training labels, whatever x.
 
-    Arguments:
+    Args:
         task: Task. The cost and the feasible set.
         action: tuple of d numbers, a rule of thumb to take instead; default None.
         solver: Solver, default Auto().

@@ -38,7 +38,7 @@ class KernelSmoother(ScenarioMethod):
 
     An x far from every row gets the nearest row's label, as in the limit of the formula.
 
-    Arguments:
+    Args:
         task: Task. The cost and the feasible set.
         width: float, in standard deviations of the features, default None: the one of 14 that
             costs least on validation, the median distance between training rows times 1, 2^-1/2,

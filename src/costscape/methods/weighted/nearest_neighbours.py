@@ -29,7 +29,7 @@ TRIED = (10, 25, 50, 100, 200, 400)
 class NearestNeighbours(ScenarioMethod):
     """Weight 1 / k on the outcomes of the k nearest rows.
 
-    Arguments:
+    Args:
         task: Task. The cost and the feasible set.
         k: int, default None: the one of 10, 25, 50, 100, 200, 400 that costs least on validation.
         solver: Solver, default Auto().

@@ -34,7 +34,7 @@ class RandomForest(ForestMethod):
     The rows in a leaf are counted over the whole training set, also those that the tree's
     bootstrap left out. The trees become tables of tensors, for model files and GPUs.
 
-    Arguments:
+    Args:
         task: Task. The cost and the feasible set.
         trees: int, default 200.
         min_leaf: int, the fewest rows in a leaf, default None: the one of 5, 10, 20, 40, 80 whose

@@ -27,7 +27,7 @@ def watched(
 
     Where it returns None the generators have their earlier state, and work may run again.
 
-    Arguments:
+    Args:
         work: what to try out.
         device: the GPU.
         strict: False lets the CPU wait, as libraries need when they set themselves up.
