@@ -27,13 +27,30 @@ class Truth(Protocol):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Means over the test rows, in the units of the cost.
+    """The result of ``evaluate``: costs of decisions on the test rows, in the units of the cost.
 
-    - ``standard_error``: of the mean cost over rows, by a moving-block bootstrap, since
-      neighbouring rows are alike.
-    - ``regret``: f(y, a) - min_a f(y, a), None where the hindsight optimum is not known.
-    - ``gap``: the regret in expectation over y given x, None without the truth.
-    - ``costs``, ``regrets``, ``gaps``: (rows,), the same for each test row.
+    Attributes:
+        cost: float. Mean of f(y, a) over the rows.
+        standard_error: float. Of the mean cost over rows, by a moving-block bootstrap, since
+            neighbouring rows are alike.
+        regret: float. Mean of f(y, a) - min_a f(y, a); None where the hindsight optimum is not
+            known.
+        gap: float. The regret in expectation over y given x; None without the truth.
+        rows: int. Number of test rows n.
+        decide_seconds: float. Time to decide for all rows.
+        fit_seconds: float. Time of the fit; None where the model does not know it.
+        decisions: numpy array (n, d). The action of each row.
+        costs: numpy array (n,). The cost of each row.
+        regrets: numpy array (n,). The regret of each row, or None.
+        gaps: numpy array (n,). The gap of each row, or None.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.SeparableTask(lambda y, a: (y - a).abs(), cs.Box(0.0, 1.0, dim=1))
+    >>> x = torch.linspace(0, 1, 50)[:, None]
+    >>> result = cs.evaluate(cs.Constant(task).fit(x, x), x, x)
+    >>> result.rows, result.decisions.shape, round(result.cost, 2)
+    (50, (50, 1), 0.26)
     """
 
     cost: float

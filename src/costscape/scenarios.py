@@ -157,14 +157,22 @@ class ExpectedCost:
     """g(x, a) for a batch of x: call it with actions (B, J, d) for costs (B, J).
 
     Args:
-        task: gives f.
-        scenarios: gives the outcomes and weights of each x.
-        memory: bytes that one evaluation of f may take before it is split along S, J or B; then
-            gradients recompute each part. None for 1 MiB on a CPU, 128 MiB with gradients, 2 GiB
-            on a GPU.
+        task: Task. Gives f.
+        scenarios: Scenarios. Gives the outcomes and weights of each of the B contexts x.
+        memory: int, default None. Bytes that one evaluation of f may take before it is split along
+            S, J or B; then gradients recompute each part. None for 1 MiB on a CPU, 128 MiB with
+            gradients, 2 GiB on a GPU.
 
     Actions (1, J, d) are shared by all x; with shared values too, f is evaluated J x S times, not
     B x J x S times, and g is one matrix product.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.SeparableTask(lambda y, a: (y - a).abs(), cs.Box(0.0, 9.0, dim=1), convex=True)
+    >>> outcomes = cs.Scenarios(torch.tensor([[0.25, 0.75]]), torch.tensor([[[0.0], [4.0]]]))
+    >>> g = cs.ExpectedCost(task, outcomes)
+    >>> g(torch.tensor([[[0.0], [4.0]]]))
+    tensor([[3., 1.]])
     """
 
     task: Task

@@ -14,26 +14,36 @@ Normal = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Refusal(TypeError):
-    """A method, set or solver cannot serve a problem; the message is one sentence for a table."""
+    """A method, set or solver cannot serve a problem; the message is one sentence for a table.
+
+    >>> import costscape as cs
+    >>> box = cs.Box(0.0, 1.0, dim=2)
+    >>> try:
+    ...     cs.Exhaustive().minimise(lambda a: a.sum(-1), box, 1)
+    ... except cs.Refusal as refusal:
+    ...     print(str(refusal).split(", ")[0])
+    Exhaustive needs a Finite list of actions
+    """
 
 
 class Task(nn.Module):
     """Choose a in C before y is known, then pay f(y, a). Costs are minimised.
 
     Args:
-        cost: any torch function of y (*batch, *y_shape) and a (*batch, d) that returns (*batch).
-            The batch shapes broadcast: (B, 1, m) against (1, J, d) gives (B, J). A cost that holds
-            tensors is an nn.Module, so that it moves with the task.
-        feasible: the set C.
+        cost: function f, written with torch, of y (*batch, *y_shape) and a (*batch, d) that
+            returns (*batch). The batch shapes broadcast: (B, 1, m) against (1, J, d) gives (B, J).
+            A cost that holds tensors is an nn.Module, so that it moves with the task.
+        feasible: ConstraintSet. The set C.
         convex: bool, default False. True promises that f(y, .) is convex for every y.
-        hindsight: y (*batch, *y_shape) -> the best a (*batch, d) had y been known; or None.
-        cvxpy: (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S costs as an expression; or
-            None.
-        normal: (m, s, a) -> the mean of f(y, a) for independent normals y_i of mean m_i and
-            standard deviation s_i, shaped and broadcasting as cost(m, a); or None.
+        hindsight: function, default None. y (*batch, *y_shape) -> the best a (*batch, d) had y
+            been known.
+        cvxpy: function, default None. (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S
+            costs as an expression.
+        normal: function, default None. (m, s, a) -> the mean of f(y, a) for independent normals
+            y_i of mean m_i and standard deviation s_i, shaped and broadcasting as cost(m, a).
         y_dims: int, default 1. Axes of y_shape.
-        width: how many numbers one evaluation of f holds, which bounds what is computed at once;
-            None for about four times those of y or a.
+        width: int, default None. How many numbers one evaluation of f holds, which bounds what is
+            computed at once; None for about four times those of y or a.
 
     >>> from costscape.sets import Box
     >>> task = Task(lambda y, a: (y - a).abs().sum(-1), Box(0.0, 3.0, dim=2))
@@ -90,14 +100,15 @@ class SeparableTask(Task):
     """A task whose cost is a sum over coordinates: f(y, a) = sum_i f_i(y, a_i).
 
     Args:
-        terms: returns the d summands, (*batch, d). Summand i may depend on all of y but only on
-            a_i, so that solvers search each coordinate by itself.
-        feasible: as for ``Task``.
-        convex: as for ``Task``.
-        hindsight: as for ``Task``.
-        cvxpy: as for ``Task``.
-        normal: as for ``Task``, but it returns the summands.
-        y_dims: as for ``Task``.
+        terms: function of y and a, as ``cost`` of ``Task``, that returns the d summands,
+            (*batch, d). Summand i may depend on all of y but only on a_i, so that solvers search
+            each coordinate by itself.
+        feasible: ConstraintSet, as for ``Task``.
+        convex: bool, default False, as for ``Task``.
+        hindsight: function, default None, as for ``Task``.
+        cvxpy: function, default None, as for ``Task``.
+        normal: function, default None, as for ``Task``, but it returns the summands.
+        y_dims: int, default 1, as for ``Task``.
 
     >>> from costscape.sets import Box
     >>> task = SeparableTask(lambda y, a: (y - a).abs(), Box(0.0, 3.0, dim=2), convex=True)

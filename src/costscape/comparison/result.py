@@ -11,10 +11,28 @@ from costscape.methods import Method
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Methods on the same held-out rows; ``standings`` are in order of cost.
+    """The result of ``compare``: methods on the same held-out rows.
 
-    ``refused`` and ``failed`` have a sentence for each method that did not decide. ``block`` is
-    the length in rows of the blocks that the intervals resample.
+    Attributes:
+        standings: tuple of Standing, one for each method that decided, in order of cost. Each has
+            ``name``, ``cost``, ``standard_error``, ``regret`` and times.
+        refused: mapping from the name of each method that refused the task to its reason.
+        failed: mapping from the name of each method that raised an error to its message.
+        train_rows: int. Rows that methods learned from.
+        val_rows: int. Rows that early stopping used to choose the epoch.
+        test_rows: int. Rows that costs were computed on.
+        block: int. Length in rows of the blocks that the intervals resample.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.SeparableTask(lambda y, a: (y - a).abs(), cs.Box(0.0, 1.0, dim=1))
+    >>> x = torch.linspace(0, 1, 50)[:, None]
+    >>> methods = {"constant": cs.Constant(task), "neighbours": cs.NearestNeighbours(task, k=3)}
+    >>> result = cs.compare(task, x, x, methods=methods, progress=False)
+    >>> [standing.name for standing in result.standings]
+    ['neighbours', 'constant']
+    >>> result.train_rows, result.val_rows, result.test_rows
+    (32, 8, 10)
     """
 
     standings: tuple[Standing, ...]

@@ -18,10 +18,23 @@ Builder = Callable[[], nn.Module]
 
 
 class MLP(nn.Module):
-    """Hidden layers of ReLU units, the last of which is the code; x is flattened.
+    """Flattens x and applies hidden layers of ReLU units; the last layer is the code.
 
-    The paper's is one hidden layer of 128. ``noise`` is the standard deviation of normal noise
-    added to x while training; ``dropout`` follows each hidden layer.
+    Args:
+        in_features: int. Numbers in one row of x, the product of its axes.
+        hidden: int, default 128. Units in each hidden layer, and the length of the code.
+        layers: int, default 1. Number of hidden layers.
+        dropout: float, default 0. Probability of dropping a unit, after each hidden layer, while
+            training only.
+        noise: float, default 0. Standard deviation of normal noise added to x, which is
+            standardised, while training only.
+
+    The paper uses one hidden layer of 128 units.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> cs.MLP(in_features=6, hidden=32, layers=2)(torch.zeros(5, 6)).shape
+    torch.Size([5, 32])
     """
 
     def __init__(
@@ -48,8 +61,21 @@ class MLP(nn.Module):
 class LSTM(nn.Module):
     """Reads x (B, T, channels), or (B, T) as one channel; the last hidden state is the code.
 
-    The paper's sizes are 2 x 256 for wind and 2 x 128 for inventory. ``dropout`` acts between the
-    layers and on the code, ``noise`` on the input, both while training only.
+    Args:
+        channels: int, default 1. Numbers at each time step of x.
+        hidden: int, default 128. Units in each layer, and the length of the code.
+        layers: int, default 2. Number of LSTM layers.
+        dropout: float, default 0. Probability of dropping a unit, between the layers and on the
+            code, while training only.
+        noise: float, default 0. Standard deviation of normal noise added to x, which is
+            standardised, while training only.
+
+    The paper uses 2 layers of 256 units for wind and 2 layers of 128 for inventory.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> cs.LSTM(channels=3, hidden=16)(torch.zeros(5, 24, 3)).shape
+    torch.Size([5, 16])
     """
 
     def __init__(

@@ -93,7 +93,8 @@ class FlowForecast(ForecastNetwork):
         encoder: a module with ``out_features``.
         units: how the network sees x and y.
         y_shape: of one outcome.
-        steps, hidden: as of Flow.
+        steps: int, as of Flow.
+        hidden: int, as of Flow.
         draws: M.
 
     The normal numbers that the draws start from, ``normals`` (M, ...), are stored with the model

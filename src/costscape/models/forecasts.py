@@ -29,7 +29,17 @@ SHOWN = 1000  # draws of scenarios() where deciding needs none
 
 @dataclass(frozen=True)
 class Point(Forecast):
-    """One outcome, the conditional mean, by least squares."""
+    """Forecasts one outcome, the conditional mean, by least squares. It has no arguments.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.SeparableTask(lambda y, a: (y - a).abs(), cs.Box(0.0, 9.0, dim=1), convex=True)
+    >>> x, y = torch.rand(50, 2), 3 + torch.rand(50, 1)
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> model = cs.TwoStage(task, cs.Point(), training=training).fit(x, y)
+    >>> model.scenarios(x[:2]).values.shape
+    torch.Size([2, 1, 1])
+    """
 
     def network(
         self,
@@ -47,7 +57,20 @@ class Point(Forecast):
 
 @dataclass(frozen=True)
 class Mixture(Forecast):
-    """``components`` diagonal Gaussians, by maximum likelihood."""
+    """Forecasts a mixture of diagonal Gaussians, by maximum likelihood.
+
+    Args:
+        components: int, default 1. Number of Gaussians k; 1 is a single Gaussian.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.SeparableTask(lambda y, a: (y - a).abs(), cs.Box(0.0, 9.0, dim=1), convex=True)
+    >>> x, y = torch.rand(50, 2), 3 + torch.rand(50, 1)
+    >>> training = cs.Training(epochs=1, progress=False)
+    >>> model = cs.TwoStage(task, cs.Mixture(3), draws=20, training=training).fit(x, y)
+    >>> model.scenarios(x[:2]).values.shape
+    torch.Size([2, 20, 1])
+    """
 
     components: int = 1
 

@@ -41,7 +41,8 @@ class OutcomeNetwork(nn.Module):
         form: which of the parts above there are.
         encoder: a module with ``out_features``.
         units: how the network sees x and y.
-        x, y: the training pairs, (n, ...) each.
+        x: features of the training rows, (n, ...).
+        y: outcomes of the training rows, (n, *y_shape).
         start: rows (S,) whose labels the v_s start from: as they are, or less the ridge regression
             of y on x where the form has a location.
         learn_values: False keeps the v_s at their start.

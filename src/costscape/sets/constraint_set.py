@@ -21,12 +21,17 @@ DEPENDENT = 1e-10  # a squared sine between unit rows that counts as rounding
 
 
 class ConstraintSet(nn.Module, ABC):
-    """A bounded, non-empty feasible set C in R^d: sampled, projected onto, tested.
+    """The base of all feasible sets C in R^d, which are bounded and not empty.
 
+    A set samples its points, projects actions onto itself and tests whether actions lie in it.
     Bounds are buffers, so a set follows its owner through ``.to(device)`` and into files.
     Numbers and numpy arrays become torch's default dtype, tensors keep theirs; ``.double()``
-    makes a set exact to double precision. Subclasses are final;
+    makes a set exact to double precision. The base has no arguments. Subclasses are final;
     ``costscape.checks.check_set`` tests the contract.
+
+    >>> import costscape as cs
+    >>> isinstance(cs.Box(0.0, 1.0, dim=2), cs.ConstraintSet)
+    True
     """
 
     dim: int

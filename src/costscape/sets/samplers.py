@@ -47,7 +47,10 @@ class Sampler(ABC):
 
 @dataclass(frozen=True)
 class HitAndRun(Sampler):
-    """Near uniform: each point ends a chain of its own, which starts at the centre of C.
+    """Samples near uniformly: each point ends its own chain, which starts at the centre of C.
+
+    Args:
+        steps: int, default 20. Steps of a chain.
 
     A move goes to a uniform point of the chord of C along a line (Smith 1984); every choice of
     lines that does not look at the present point has the uniform law as its limit. A step is
@@ -56,8 +59,11 @@ class HitAndRun(Sampler):
     variances on a simplex, a box and a capped budget in 47 dimensions, and on the 5 x 5
     assignment polytope, were within 3 % of their limit. Cost: O(steps n m k).
 
-    Args:
-        steps: int, default 20. Steps of a chain.
+    >>> import costscape as cs
+    >>> G, h = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], [1.0, 1.0, 0.0]
+    >>> triangle = cs.Polytope(G=G, h=h, sampler=cs.HitAndRun(steps=10))
+    >>> bool(triangle.contains(triangle.sample(100)).all())
+    True
     """
 
     steps: int = 20
@@ -85,17 +91,23 @@ class HitAndRun(Sampler):
 
 @dataclass(frozen=True)
 class BallWalk(Sampler):
-    """Near uniform: each point ends a chain of its own, which starts at the centre of C.
+    """Samples near uniformly: each point ends its own chain, which starts at the centre of C.
+
+    Args:
+        steps: int, default None. Steps of a chain; None for 100 + 2 k^2, after which the variances
+            on a simplex are within 3 % of their limit.
+        radius: float, default 1. Radius of the ball where C is made round: at 1 the first step
+            always stays inside.
 
     A step goes to a uniform point of a ball around the present one, or stays where that leads
     out of C (Lovasz and Simonovits 1990). It mixes more slowly than HitAndRun. Cost: O(steps n m
     k).
 
-    Args:
-        steps: int. Steps of a chain; None for 100 + 2 k^2, after which the variances on a simplex
-            are within 3 % of their limit.
-        radius: float, default 1. Radius of the ball where C is made round: at 1 the first step
-            always stays inside.
+    >>> import costscape as cs
+    >>> G, h = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], [1.0, 1.0, 0.0]
+    >>> triangle = cs.Polytope(G=G, h=h, sampler=cs.BallWalk(steps=50))
+    >>> bool(triangle.contains(triangle.sample(100)).all())
+    True
     """
 
     steps: int | None = None
@@ -122,16 +134,23 @@ class BallWalk(Sampler):
 
 @dataclass(frozen=True)
 class OuterBox(Sampler):
-    """Each free coordinate uniform between its bounds, the others solved for from A a = b.
-
-    The paper's sampler (Constrained Sampling): the bounds are 2d linear programs. Such a point
-    meets the equalities but may break inequalities.
+    """Samples each free coordinate uniformly between its bounds; A a = b determines the others.
 
     Args:
-        keep_outside: bool, default False. False draws such a point again, which makes the law
-            uniform on C, exactly; the cost grows with the share of the box outside C. True keeps
-            all points: the law is the relaxed one, and ``sample`` may leave C.
+        keep_outside: bool, default False. False draws a point that breaks an inequality again,
+            which makes the law uniform on C, exactly; the cost grows with the share of the box
+            outside C. True keeps all points: the law is the relaxed one, and ``sample`` may leave
+            C.
         tries: int, default 1000. More draws for each point raise RuntimeError.
+
+    The paper's sampler (Constrained Sampling): the bounds are 2d linear programs. A point meets
+    the equalities but may break inequalities.
+
+    >>> import costscape as cs
+    >>> G, h = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], [1.0, 1.0, 0.0]
+    >>> triangle = cs.Polytope(G=G, h=h, sampler=cs.OuterBox())
+    >>> bool(triangle.contains(triangle.sample(100)).all())
+    True
     """
 
     keep_outside: bool = False

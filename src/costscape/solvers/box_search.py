@@ -67,6 +67,13 @@ class Separable(Solver):
             would be too large, the search leaves out the lightest outcomes, at most ``prune`` of
             the weight of each x. The action then costs at most ``prune`` times the spread of f
             more than the best one. The cost that is returned is that of all outcomes.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.SeparableTask(lambda y, a: (y - a) ** 2, cs.Box(0.0, 1.0, dim=2), convex=True)
+    >>> g = cs.ExpectedCost(task, cs.Scenarios(torch.ones(1, 1), torch.tensor([[[0.25, 3.0]]])))
+    >>> cs.Separable().minimise(g, task.feasible, 1).action.round(decimals=3)
+    tensor([[0.2500, 1.0000]])
     """
 
     quick: ClassVar[bool] = True

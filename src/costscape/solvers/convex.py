@@ -18,7 +18,17 @@ class Convex(Solver):
 
     Exact to the tolerance of an interior-point method, on any convex set; about a millisecond and
     more for each x, so fit for hundreds of decisions, not millions. When all x share their
-    outcomes the program is compiled once and the weights are its parameter.
+    outcomes the program is compiled once and the weights are its parameter. This solver has no
+    arguments; it needs cvxpy, and the ``cvxpy`` of the task.
+
+    >>> import costscape as cs
+    >>> import cvxpy as cp
+    >>> import torch
+    >>> f, program = lambda y, a: (y - a).abs().sum(-1), lambda y, a: cp.sum(cp.abs(y - a), axis=1)
+    >>> task = cs.Task(f, cs.Budget(total=1.0, dim=2), convex=True, cvxpy=program)
+    >>> g = cs.ExpectedCost(task, cs.Scenarios(torch.ones(1, 1), torch.tensor([[[0.25, 0.5]]])))
+    >>> cs.Convex().minimise(g, task.feasible, 1).action.round(decimals=3)
+    tensor([[0.2500, 0.5000]])
     """
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:

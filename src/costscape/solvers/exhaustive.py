@@ -12,7 +12,15 @@ from costscape.solvers.solver import Objective, Solution, Solver
 
 @dataclass(frozen=True)
 class Exhaustive(Solver):
-    """Exact on a Finite set: one evaluation of g for each action of the list."""
+    """Evaluates g at each action of a Finite set, and is exact. This solver has no arguments.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.Task(lambda y, a: (y - a).abs().sum(-1), cs.Finite([[0.0], [1.0], [2.0]]))
+    >>> g = cs.ExpectedCost(task, cs.Scenarios(torch.ones(1, 1), torch.tensor([[[1.2]]])))
+    >>> cs.Exhaustive().minimise(g, task.feasible, 1).action
+    tensor([[1.]])
+    """
 
     quick: ClassVar[bool] = True
 

@@ -23,7 +23,7 @@ FLAT = 0.1  # a step is long enough when the slope along it has fallen to this s
 
 @dataclass(frozen=True)
 class FrankWolfe(Solver):
-    """For smooth costs on a Box, a Simplex or a Budget; a linear cost takes one step.
+    """Minimises smooth costs on a Box, a Simplex or a Budget; a linear cost takes one step.
 
     Args:
         steps: int, default 100. The most steps.
@@ -34,6 +34,13 @@ class FrankWolfe(Solver):
     Borwein (Birgin, Martinez and Raydan, 2000): with vertices only, an optimum that is no vertex
     needs about 1 / tol steps. A step ends near the zero of the slope along it; values are not
     compared, since near the optimum they differ only by rounding. Returns the best point visited.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> target = torch.tensor([0.5, 0.3, 0.2])
+    >>> smooth = lambda a: ((a - target) ** 2).sum(-1)
+    >>> cs.FrankWolfe(steps=50).minimise(smooth, cs.Simplex(dim=3), 1).action.round(decimals=3)
+    tensor([[0.5000, 0.3000, 0.2000]])
     """
 
     steps: int = 100

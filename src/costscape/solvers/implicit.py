@@ -37,14 +37,14 @@ STEEP = 1e-2  # change of slope over the slope itself: below, a is no minimum
 
 @dataclass(frozen=True)
 class Implicit(Layer):
-    """``solver`` forward, then the derivative on a window around the optimum.
+    """Solves with ``solver``, then differentiates on a window around the optimum.
 
     Args:
-        solver: a Solver, default Auto().
-        window: half-width as a share of C's width, between 0 and 0.1. It must contain the
-            solver's error and few kinks: of several it takes the mean, weighted by their jumps.
-            "auto", the default, takes 3e-6 in double and 1e-4 in single precision for exact
-            solvers and 1e-3 for descents.
+        solver: Solver, default Auto(). Finds the optimum.
+        window: float between 0 and 0.1, or "auto", default "auto". Half-width as a share of C's
+            width. The window must contain the solver's error and few kinks; the derivative at
+            several kinks is their mean, weighted by their jumps. "auto" takes 3e-6 in double and
+            1e-4 in single precision for exact solvers and 1e-3 for descents.
 
     A constraint is active where the local quadratic model has its optimum on or beyond it. The
     model's curvature is at least 1e-4 of g's across C, and such that its optimum lies within 200
@@ -52,6 +52,15 @@ class Implicit(Layer):
     have no derivative. f must be finite within a window of C, inside C's bounds. Backward costs
     one evaluation of g at 3 points and its gradients for a SeparableTask on a Box; otherwise at
     4d + 1 points, and O(d^3) for each x.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.SeparableTask(lambda y, a: (y - a) ** 2, cs.Box(0.0, 1.0, dim=2), convex=True)
+    >>> y = torch.tensor([[[0.25, 0.5]]], requires_grad=True)
+    >>> a = cs.Implicit()(cs.ExpectedCost(task, cs.Scenarios(torch.ones(1, 1), y)))
+    >>> a.sum().backward()
+    >>> y.grad.round(decimals=2)
+    tensor([[[1., 1.]]])
     """
 
     solver: Solver = field(default_factory=Auto)

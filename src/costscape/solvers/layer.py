@@ -10,10 +10,11 @@ from costscape.task import Refusal, Task
 
 
 class Layer(ABC):
-    """a*(x) = argmin over C of g(x, a), through which gradients flow to the scenarios.
+    """The base of all layers: a*(x) = argmin over C of g(x, a), with gradients to the scenarios.
 
-    A frozen dataclass of settings. The answer is differentiable once in ``g.scenarios.weights``
-    and ``g.scenarios.values``; row b depends on row b of g alone.
+    A layer is a frozen dataclass of settings; this base has none. The answer is differentiable
+    once in ``g.scenarios.weights`` and ``g.scenarios.values``; row b depends on row b of g alone.
+    ``Implicit`` has an example.
     """
 
     def __call__(self, g: ExpectedCost) -> Float[Tensor, "B d"]:

@@ -18,13 +18,20 @@ class MirrorDescent(Solver):
 
     Args:
         lr: float, default 4. eta = lr / (sqrt(step) x the largest slope so far), without units.
-        steps: int, default 500.
+        steps: int, default 500. Number of steps.
         constant_rate: bool, default False. True takes eta = lr, as the paper does (lr 0.01).
 
     On a Budget the part not spent is one more coordinate, of slope 0. Where the step exceeds a
     cap, the next point is the nearest in relative entropy: coordinates at their cap stay there,
     the others are scaled up. Returns the best point visited, ``start`` among them. Beck and
     Teboulle, 2003.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> target = torch.tensor([0.5, 0.3, 0.2])
+    >>> smooth = lambda a: ((a - target) ** 2).sum(-1)
+    >>> cs.MirrorDescent(steps=200).minimise(smooth, cs.Simplex(dim=3), 1).action.round(decimals=2)
+    tensor([[0.5000, 0.3000, 0.2000]])
     """
 
     lr: float = 4.0

@@ -33,6 +33,16 @@ class RampLimits(WindowSearch):
 
     For convex costs the windows move to the minimum. For other costs the search is global on the
     first grid.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> square = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]
+    >>> ramp = [-1.0, 1.0]  # a_2 - a_1 <= 0.5
+    >>> C = cs.Polytope(G=[*square, ramp], h=[1.0, 1.0, 0.0, 0.0, 0.5])
+    >>> task = cs.SeparableTask(lambda y, a: (y - a) ** 2, C, convex=True)
+    >>> g = cs.ExpectedCost(task, cs.Scenarios(torch.ones(1, 1), torch.tensor([[[0.0, 1.0]]])))
+    >>> cs.RampLimits().minimise(g, C, 1).action.round(decimals=3)
+    tensor([[0.2500, 0.7500]])
     """
 
     grid: int = 9

@@ -30,10 +30,15 @@ TINY = 1e-300  # keeps quotients finite where a cell has no width
 class SharedCapacity(WindowSearch):
     """Exact decisions for a convex SeparableTask on a Budget, a Simplex or a one-row Polytope.
 
+    Args:
+        grid: int, default 33. Points in a window, odd.
+        halvings: int, default 17. Windows end 2^-halvings of the interval wide.
+
     The action is within 2^-halvings of each interval of the best one, as far as the precision
-    resolves g. Settings are those of ``WindowSearch``.
+    resolves g.
 
     >>> import costscape as cs
+    >>> import torch
     >>> budget = cs.Budget(total=1.0, dim=2)
     >>> task = cs.SeparableTask(lambda y, a: (y - a) ** 2, budget, convex=True)
     >>> outcomes = cs.Scenarios(torch.ones(1, 1), torch.tensor([[[2.0, 1.5]]]))

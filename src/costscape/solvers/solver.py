@@ -25,9 +25,14 @@ class Solution:
 class Solver(ABC):
     """Finds, for each of B contexts, an action of C with the least objective.
 
+    The base of all solvers. A solver is a frozen dataclass of settings, without state between
+    calls; this base has no settings. Row b of the answer depends only on row b of the objective.
     ``quick`` says that a decision takes few evaluations of f, so that a fit can score many rows.
-    A solver is a frozen dataclass of settings, without state between calls. Row b of the answer
-    depends only on row b of the objective.
+
+    >>> import costscape as cs
+    >>> corners = cs.Finite([[0.0, 0.0], [1.0, 1.0]])
+    >>> cs.Exhaustive().minimise(lambda a: (a - 0.8).abs().sum(-1), corners, 1).action
+    tensor([[1., 1.]])
     """
 
     quick: ClassVar[bool] = False

@@ -17,25 +17,36 @@ class Training:
     """How a network is fitted: Adam over shuffled batches.
 
     Args:
-        epochs: passes over the training rows. None takes as many as give about 1,000 steps, from
-            8 to 100, so that one schedule serves a few hundred rows and many thousands.
-        batch_size: rows in a step.
-        lr: learning rate; None leaves it to the method.
-        weight_decay: of Adam.
-        decay: the rate falls to 0 along a cosine over the epochs.
-        patience: epochs that early stopping waits for a better validation score; None waits for a
-            fifth of all.
-        smooth: epochs over which the validation score is averaged before epochs are compared. The
-            first ``smooth - 1`` epochs are never chosen.
-        score_every: epochs from one validation score to the next, where deciding is costly.
-        checkpoint: a file written after every epoch. A fit that finds it continues from there and
-            ends with the same bits as an uninterrupted one.
-        device: such as "cpu" or "cuda:1"; None takes a GPU where there is one.
-        compile: run the loss through torch.compile, which pays off on long fits. Where that fails,
-            the fit continues without it.
-        record: on a GPU, capture a step as a CUDA graph and replay it, where the loss allows it.
-            Networks that are fitted together then share one graph and one stream of dropout.
-        progress: show a progress bar on stderr.
+        epochs: int, default None. Passes over the training rows. None takes as many as give about
+            1,000 steps, from 8 to 100, so that one schedule serves a few hundred rows and many
+            thousands.
+        batch_size: int, default 64. Rows in a step.
+        lr: float, default None. Learning rate of Adam; None leaves it to the method.
+        weight_decay: float, default 0. Weight decay of Adam.
+        decay: bool, default True. The rate falls to 0 along a cosine over the epochs.
+        patience: int, default None. Epochs that early stopping waits for a better validation
+            score; None waits for a fifth of all.
+        smooth: int, default 1. Epochs over which the validation score is averaged before epochs
+            are compared. The first ``smooth - 1`` epochs are never chosen.
+        score_every: int, default 1. Epochs from one validation score to the next; more than 1
+            saves time where deciding is costly.
+        checkpoint: path, default None. A file written after every epoch. A fit that finds it
+            continues from there and ends with the same bits as an uninterrupted one.
+        device: str, default None. Such as "cpu" or "cuda:1"; None takes a GPU where there is one.
+        compile: bool, default False. Run the loss through torch.compile, which pays off on long
+            fits. Where that fails, the fit continues without it.
+        record: bool, default True. On a GPU, capture a step as a CUDA graph and replay it, where
+            the loss allows it. Networks that are fitted together then share one graph and one
+            stream of dropout.
+        progress: bool, default True. Show a progress bar on stderr.
+
+    >>> import costscape as cs
+    >>> import torch
+    >>> task = cs.SeparableTask(lambda y, a: (y - a).abs(), cs.Box(0.0, 9.0, dim=1), convex=True)
+    >>> x, y = torch.rand(50, 2), 3 + torch.rand(50, 1)
+    >>> training = cs.Training(epochs=2, lr=1e-2, device="cpu", progress=False)
+    >>> cs.TwoStage(task, cs.Point(), training=training).fit(x, y).decide(x[:4]).shape
+    torch.Size([4, 1])
     """
 
     epochs: int | None = None
