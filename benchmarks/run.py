@@ -30,7 +30,6 @@ FRONT = PAGE.parents[1] / "README.md"
 HEADLINES = (
     "training step, against own actions for each pair in eager torch",
     "wind epoch, against DFL with 100 draws through cvxpylayers",
-    "decide 1,000, separable cost, against 500 steps of projected Adam",
     "import DF2, Box and evaluate, beyond torch",
 )
 NOT_YET = "Not measured yet: `python benchmarks/run.py --{}` on such a machine, then `--write`.\n"

@@ -148,9 +148,8 @@ def quick(method):
 
 
 @pytest.mark.parametrize("method", NAMES)
-@pytest.mark.parametrize("name", ["synthetic-convex", "synthetic-nonconvex"])
-def test_every_method_keeps_the_contract(problems, name, method):
-    p = problems[name]
+def test_every_method_keeps_the_contract(problems, method):
+    p = problems["synthetic-nonconvex"]  # the tests of a method have the convex one, too
     train = p.data.train[:70]
     check_method(quick(method_of(method)(p, 0)), train.x, train.y)
 

@@ -241,7 +241,7 @@ class Command:
         )
 
     def wait_for_rows(self, n):
-        end = time.monotonic() + 90
+        end = time.monotonic() + 600
         while len(stamps(self.store)) < n and time.monotonic() < end:
             assert self.process.poll() is None, self.process.communicate()[1]
             time.sleep(0.02)
@@ -249,8 +249,8 @@ class Command:
 
     def ended(self):
         """The exit code and the words on stderr, once nothing of its group is left."""
-        words = self.process.communicate(timeout=90)[1]
-        end = time.monotonic() + 15
+        words = self.process.communicate(timeout=600)[1]
+        end = time.monotonic() + 120
         while self.lives() and time.monotonic() < end:
             time.sleep(0.05)
         assert not self.lives()

@@ -20,7 +20,6 @@ OPTIONAL: dict[str, Any] = {
     **{"curve": [], "versions": {}, "chosen": {}, "quick": False},
     **dict.fromkeys(("epochs", "chosen_epoch", "source", "commit", "made", "recipe", "block")),
     "test_rows": None,
-    "by_origin": [],
 }
 SURFACES = ("initial", "learned", "true")
 
