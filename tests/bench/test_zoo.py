@@ -11,10 +11,10 @@ from costscape.bench import Run, execute
 from costscape.bench.problem_names import PROBLEMS, problem_named
 from costscape.bench.zoo import GENERATED, ZOO
 from costscape.bench.zoo.assemble import is_exact
-from costscape.bench.zoo.costs import newsvendor
 from costscape.bench.zoo.laws import Law, gaussian, lognormal, pareto, student
 from costscape.bench.zoo.real_series import farm_energy, item_sales
-from costscape.bench.zoo.tasks import ramp_limits, separable
+from costscape.bench.zoo.zoo_costs import newsvendor
+from costscape.bench.zoo.zoo_tasks import ramp_limits, separable
 from costscape.checks import check_task
 from costscape.problems import sales, wind_farm
 from costscape.scenarios import ExpectedCost, Scenarios

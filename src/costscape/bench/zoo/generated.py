@@ -12,18 +12,6 @@ from zlib import crc32
 import numpy as np
 
 from costscape.bench.zoo.assemble import assemble
-from costscape.bench.zoo.costs import (
-    CarriedStock,
-    Growth,
-    Priced,
-    asymmetric,
-    fined,
-    newsvendor,
-    of_total,
-    queue,
-    transfer,
-    trucks,
-)
 from costscape.bench.zoo.features import (
     FeatureMaker,
     autoregression,
@@ -50,7 +38,19 @@ from costscape.bench.zoo.maps import (
     trend,
     zero,
 )
-from costscape.bench.zoo.tasks import battery, coupled, listed, ramp_limits, separable
+from costscape.bench.zoo.zoo_costs import (
+    CarriedStock,
+    Growth,
+    Priced,
+    asymmetric,
+    fined,
+    newsvendor,
+    of_total,
+    queue,
+    transfer,
+    trucks,
+)
+from costscape.bench.zoo.zoo_tasks import battery, coupled, listed, ramp_limits, separable
 from costscape.data import Dataset, Splits
 from costscape.problems.problem import Problem
 from costscape.sets import Box, Budget, Finite, Simplex

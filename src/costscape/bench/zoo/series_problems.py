@@ -11,7 +11,8 @@ from itertools import product
 import torch
 
 from costscape.bench.zoo.assemble import assemble
-from costscape.bench.zoo.costs import (
+from costscape.bench.zoo.real_series import farm_energy, item_sales, lag_table, series_windows
+from costscape.bench.zoo.zoo_costs import (
     CarriedStock,
     Priced,
     asymmetric,
@@ -20,8 +21,7 @@ from costscape.bench.zoo.costs import (
     stepped,
     transfer,
 )
-from costscape.bench.zoo.real_series import farm_energy, item_sales, lag_table, series_windows
-from costscape.bench.zoo.tasks import coupled, ramp_limits, separable
+from costscape.bench.zoo.zoo_tasks import coupled, ramp_limits, separable
 from costscape.data import Dataset, Splits
 from costscape.problems.problem import Problem
 from costscape.sets import Box, Budget, Finite, Simplex

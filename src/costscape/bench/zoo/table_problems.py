@@ -11,8 +11,8 @@ import torch
 from sklearn import datasets
 
 from costscape.bench.zoo.assemble import assemble
-from costscape.bench.zoo.costs import Priced, asymmetric, fined, newsvendor, pathways
-from costscape.bench.zoo.tasks import listed, separable
+from costscape.bench.zoo.zoo_costs import Priced, asymmetric, fined, newsvendor, pathways
+from costscape.bench.zoo.zoo_tasks import listed, separable
 from costscape.data import Dataset, split
 from costscape.problems.problem import Problem
 from costscape.sets import Box, Budget, Finite, Simplex

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from torch import Tensor
 
-from costscape.bench.zoo.costs import Priced, traded
+from costscape.bench.zoo.zoo_costs import Priced, traded
 from costscape.problems.hindsight import Hindsight
 from costscape.problems.two_sided import TwoSided
 from costscape.sets import Box, ConstraintSet, Finite, Polytope
