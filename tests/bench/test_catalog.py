@@ -147,15 +147,16 @@ def quick(method):
     return replace(method, **{k: v for k, v in small.items() if k in known})
 
 
-@pytest.mark.parametrize("method", NAMES)
-def test_every_method_keeps_the_contract(problems, method):
-    p = problems["synthetic-nonconvex"]  # the tests of a method have the convex one, too
+# the tests of a class check its contract; these names have settings of their own
+@pytest.mark.parametrize("method", ["df2-paper", "blend", "residual-saa-knn", "dfl-gmm2"])
+def test_named_methods_keep_the_contract(problems, method):
+    p = problems["synthetic-nonconvex"]
     train = p.data.train[:70]
     check_method(quick(method_of(method)(p, 0)), train.x, train.y)
 
 
-@pytest.mark.parametrize("method", NAMES)
-def test_every_method_is_scored_by_regret_and_gap(problems, method):
+@pytest.mark.parametrize("method", ["df2-quick", "two-stage-gmm2", "policy-net", "wsaa-knn"])
+def test_methods_are_scored_by_regret_and_gap(problems, method):
     p = cut(problems["synthetic-convex"])
     train, val, test = p.data.train, p.data.val, p.data.test
     made = quick(method_of(method)(p, 0)).fit(train.x, train.y, val=(val.x, val.y))
