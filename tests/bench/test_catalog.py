@@ -147,8 +147,11 @@ def quick(method):
     return replace(method, **{k: v for k, v in small.items() if k in known})
 
 
-# the tests of a class check its contract; these names have settings of their own
-@pytest.mark.parametrize("method", ["df2-paper", "blend", "residual-saa-knn", "dfl-gmm2"])
+# tests/methods checks the contract of all other classes
+OWN_SETTINGS = ["df2", "df2-quick", "df2-paper", "blend", "residual-saa-knn", "dfl-gmm2"]
+
+
+@pytest.mark.parametrize("method", [*OWN_SETTINGS, "wsaa-knn", "constant"])
 def test_named_methods_keep_the_contract(problems, method):
     p = problems["synthetic-nonconvex"]
     train = p.data.train[:70]

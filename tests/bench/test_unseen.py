@@ -64,16 +64,8 @@ def test_no_outcome_of_the_test_part_reaches_df2(decided, problem, change):
         assert changed["cost"] != row["cost"]
 
 
-# one of each family: the slowest of a family are fitted by the same code
-LEFT_OUT = {
-    "df2",
-    "proportional",
-    "dfl-flow",
-    "two-stage-flow",
-    "lodl-pe",
-    "decision-forest",
-    "blend",
-}
+# flows are slow, and fitted by the code of the other forecasts
+LEFT_OUT = {"df2", "proportional", "dfl-flow", "two-stage-flow"}
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if m not in LEFT_OUT])

@@ -1,4 +1,4 @@
-"""The methods that have a name. To add one, add a function and a line."""
+"""The methods that have a name. To add one, add an entry to METHODS."""
 
 import re
 from collections.abc import Callable

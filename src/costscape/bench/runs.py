@@ -173,6 +173,7 @@ def _resolved_defaults(method: Method, problem: Problem) -> dict[str, Any]:
     training = method.trains()
     if training is not None and training.epochs is None:
         defaults = {**defaults, "epochs": training.for_rows(len(problem.data.train)).epochs}
+    # the key is part of the recipe hashes of kept rows, so it keeps its first name
     return {"unsaid": defaults} if defaults else {}
 
 

@@ -4,8 +4,8 @@
     | train                    | val      |  test 2  |
     | train                               | val       |  test 3  |
 
-A method that is good on one test stretch may have been lucky. Several stretches, each with its
-own fit, show how a method does at different times of the year (Tashman, Out-of-sample Tests of
+A method that is good on one test part may have been lucky. Several parts, each with a separate
+fit, show how a method does at different times of the year (Tashman, Out-of-sample Tests of
 Forecasting Accuracy, International Journal of Forecasting 2000).
 """
 
@@ -17,12 +17,12 @@ VALIDATION = 0.2  # share of the rows before an origin, the latest, that are val
 
 
 def rolling_origins(data: Splits, origins: int, reach: np.timedelta64) -> list[Splits]:
-    """Cut the rows after the training part into test stretches and pair each with its past.
+    """Cut the rows after the training part into test parts, and pair each with the rows before.
 
     Args:
-        data: parts in time order, with dates. Stretches are cut from the validation and test
+        data: parts in time order, with dates. Test parts are cut from the validation and test
             rows, so that what was computed from the training rows never saw a test row.
-        origins: int >= 1, the number K of stretches, each with about the same number of dates.
+        origins: int >= 1, the number K of test parts, each with about the same number of dates.
         reach: the time from the first moment of a row's x to the end of its y. Rows closer than
             this share moments, so they are never in two parts of the same origin.
 
@@ -47,8 +47,8 @@ def rolling_origins(data: Splits, origins: int, reach: np.timedelta64) -> list[S
             f"rolling_origins needs at least one date for each of {origins} origins after the "
             f"training part, but got {len(later)} dates. Take fewer origins."
         )
-    stretches = np.array_split(later, origins)
-    return [_cut(rows, dates, stretch[0], stretch[-1], reach) for stretch in stretches]
+    tested = np.array_split(later, origins)
+    return [_cut(rows, dates, part[0], part[-1], reach) for part in tested]
 
 
 def _cut(
