@@ -12,6 +12,7 @@ import typer
 from costscape.cli import run_commands
 from costscape.cli.paper_command import paper
 from costscape.cli.run_options import errors_in_words
+from costscape.cli.tune_command import tune
 from costscape.cli.zoo_command import zoo
 
 app = typer.Typer(
@@ -80,6 +81,7 @@ def list_() -> None:
 app.command()(run_commands.run)
 app.command()(run_commands.merge)
 app.command()(zoo)
+app.command()(tune)
 app.command()(run_commands.table)
 app.command("report")(run_commands.page)
 app.command()(paper)
