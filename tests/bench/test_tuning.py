@@ -227,7 +227,9 @@ def test_tuned_methods_have_the_best_settings(tmp_path):
     assert prepare(replace(run, tuning=other), "cpu").recipe != made.recipe
     row = execute(run, "cpu").row
     assert row["error"] is None
-    assert row["method"] == "wsaa-knn+tuned"
+    assert row["tuned"]["settings"] == {"k": best}
+    assert row["tuned"]["trials"] == 12
+    assert "tuned" not in execute(replace(run, method="wsaa-knn"), "cpu").row
 
 
 def test_a_missing_search_is_one_sentence_with_the_command(tmp_path):

@@ -75,7 +75,13 @@ def best_of(trials: list[Trial]) -> Trial | None:
 
 
 def best_settings(folder: Path, problem: str, quick: bool, method: str) -> Settings:
-    """The settings of the best kept trial of a method on a problem.
+    """The settings of the best kept trial of a method on a problem; see ``best_trial``."""
+    settings: Settings = best_trial(folder, problem, quick, method)["settings"]
+    return settings
+
+
+def best_trial(folder: Path, problem: str, quick: bool, method: str) -> Trial:
+    """The best kept trial of a method on a problem, with ``trials``, how many there are.
 
     The search of origin k of K is that of origin 1, whose rows are before all test parts.
 
@@ -85,11 +91,6 @@ def best_settings(folder: Path, problem: str, quick: bool, method: str) -> Setti
         quick: whether the search was a quick one.
         method: name of the method without ``+tuned``.
     """
-    return best_trial(folder, problem, quick, method)["settings"]  # type: ignore[no-any-return]
-
-
-def best_trial(folder: Path, problem: str, quick: bool, method: str) -> Trial:
-    """The best kept trial, with ``trials``, their number, beside its fields."""
     origin = origin_of(problem)
     name = problem if origin is None else Origin(origin.problem, 1, origin.origins).name
     search = search_for(name, method, quick=quick)
