@@ -45,7 +45,7 @@ class Run:
     seed: int = 0
     changes: Mapping[str, Any] = field(default_factory=dict)
     quick: bool = False
-    tuning: Path = KEPT
+    tuning: Path = field(default=KEPT, compare=False)
 
     @property
     def name(self) -> str:
