@@ -19,3 +19,5 @@ from costscape.bench.runs import grid as grid
 from costscape.bench.runs import prepare as prepare
 from costscape.bench.sweeps import Swept as Swept
 from costscape.bench.sweeps import sweep as sweep
+from costscape.bench.tuning import Tuning as Tuning
+from costscape.bench.tuning import tune as tune

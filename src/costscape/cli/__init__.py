@@ -10,8 +10,10 @@ from typing import Annotated
 import typer
 
 from costscape.cli import run_commands
+from costscape.cli.contest_command import contest
 from costscape.cli.paper_command import paper
 from costscape.cli.run_options import errors_in_words
+from costscape.cli.tune_command import tune
 from costscape.cli.zoo_command import zoo
 
 app = typer.Typer(
@@ -80,6 +82,8 @@ def list_() -> None:
 app.command()(run_commands.run)
 app.command()(run_commands.merge)
 app.command()(zoo)
+app.command()(tune)
+app.add_typer(contest, name="contest")
 app.command()(run_commands.table)
 app.command("report")(run_commands.page)
 app.command()(paper)
