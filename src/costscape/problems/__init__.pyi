@@ -8,6 +8,10 @@ from costscape.problems.generator_schedule.schedule_plot import schedule_plot as
 from costscape.problems.generator_schedule.scheduling import (
     generator_scheduling as generator_scheduling,
 )
+from costscape.problems.grid_paths.edge_costs import EdgeCosts as EdgeCosts
+from costscape.problems.grid_paths.edge_costs import edge_costs as edge_costs
+from costscape.problems.grid_paths.shortest_path import grid_edges as grid_edges
+from costscape.problems.grid_paths.shortest_path import shortest_path as shortest_path
 from costscape.problems.problem import Problem as Problem
 from costscape.problems.stock_orders.orders_plot import orders_plot as orders_plot
 from costscape.problems.stock_orders.orders_plot import service_level as service_level
