@@ -36,7 +36,9 @@ from costscape.problems.vaccine_doses.epidemic import Epidemic as Epidemic
 from costscape.problems.vaccine_doses.epidemic import epidemic_state as epidemic_state
 from costscape.problems.vaccine_doses.epidemic import fit_beta as fit_beta
 from costscape.problems.vaccine_doses.graph_convolution import edges_of as edges_of
+from costscape.problems.vaccine_doses.japan_calendar import calendar_flags as calendar_flags
 from costscape.problems.vaccine_doses.mobility import Mobility as Mobility
+from costscape.problems.vaccine_doses.mobility import calendar_weeks as calendar_weeks
 from costscape.problems.vaccine_doses.mobility import generated_mobility as generated_mobility
 from costscape.problems.vaccine_doses.mobility import mobility as mobility
 from costscape.problems.vaccine_doses.mobility import trip_weeks as trip_weeks

@@ -26,6 +26,8 @@ class DCRNN(nn.Module):
       without any are allowed.
     - ``channels``: int or None, the default: x (B, T, nodes, nodes) are flows from row to column,
       and a node sees its row and its column, 2 x nodes channels: all flows from it and to it.
+    - ``extra``: int, default 0. With channels=None, numbers that x has at each node after its row
+      of flows, such as flags of the calendar: x (B, T, nodes, nodes + extra).
     - ``hidden``, ``layers``: int, the width and number of cells; the paper's 2 x 128.
     - ``order``: int, default 2, the longest walk, in steps; 0 leaves the graph out.
     - ``pool``: bool, default False: the code is linear in all nodes' last states; True: it is
@@ -49,6 +51,7 @@ class DCRNN(nn.Module):
         order: int = 2,
         pool: bool = False,
         dropout: float = 0.0,
+        extra: int = 0,
     ) -> None:
         super().__init__()
         if nodes < 1 or (channels is not None and channels < 1):
@@ -56,10 +59,10 @@ class DCRNN(nn.Module):
                 f"A DCRNN needs at least 1 node and 1 channel, but got nodes={nodes} and "
                 f"channels={channels}. channels=None reads flows between the nodes."
             )
-        self.nodes, self.channels = nodes, channels
+        self.nodes, self.channels, self.extra = nodes, channels, extra
         powers = walk_powers(adjacency_of(nodes, edges), order)
         self.register_buffer("powers", powers.to(torch.get_default_dtype()))
-        width = 2 * nodes if channels is None else channels
+        width = 2 * nodes + extra if channels is None else channels
         self.gru = DCGRU(width, hidden, layers, order, dropout)
         self.code = None if pool else nn.Linear(nodes * hidden, hidden)
         self.drop = nn.Dropout(dropout)
@@ -73,11 +76,13 @@ class DCRNN(nn.Module):
     def _read(self, x: Tensor) -> Tensor:
         if x.ndim == 3 and self.channels == 1:
             x = x.unsqueeze(-1)
-        wanted = (self.nodes, self.channels or self.nodes)
+        wanted = (self.nodes, self.channels or self.nodes + self.extra)
         if x.ndim != 4 or x.shape[2:] != wanted:
             raise ValueError(
                 f"This DCRNN reads x of shape (B, T, {wanted[0]}, {wanted[1]}), but got "
                 f"{tuple(x.shape)}. The third axis is the nodes; channels=C reads C numbers at "
                 f"each, channels=None flows between them."
             )
-        return torch.cat([x, x.mT], -1) if self.channels is None else x
+        if self.channels is not None:
+            return x
+        return torch.cat([x, x[..., : self.nodes].mT], -1)
