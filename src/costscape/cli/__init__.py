@@ -67,16 +67,18 @@ def fetch(
 @app.command("list")
 def list_() -> None:
     """Name the problems and the methods."""
-    from costscape.bench import FAMILIES, METHODS, PROBLEMS
+    from costscape.bench import FAMILIES, METHODS, PROBLEM_FAMILIES, PROBLEMS
 
     families = {f"{name}K": method for name, method in FAMILIES.items()}
     methods = {name: method.words for name, method in {**METHODS, **families}.items()}
-    problems = {name: (make.__doc__ or "").splitlines()[0] for name, make in PROBLEMS.items()}
+    makers = {**PROBLEMS, **{f"{name}N": make for name, make in PROBLEM_FAMILIES.items()}}
+    problems = {name: (make.__doc__ or "").splitlines()[0] for name, make in makers.items()}
     for title, entries in (("problems", problems), ("methods", methods)):
         print(title)
         for name, words in entries.items():
             print(f"  {name:22}{words}")
     print("K is any whole number: two-stage-gmm10 has a mixture of 10 Gaussians.")
+    print("N is a whole number, too: inventory-item8 is item 8.")
 
 
 app.command()(run_commands.run)
