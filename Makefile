@@ -2,6 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+# the parts of the library are tested with every shape checked, which takes half as long again; the
+# tests of the whole run without these checks
+SHAPES := --jaxtyping-packages=costscape,beartype.beartype
+PARTS := $(addprefix tests/,checks comparison data methods models problems sets solvers training \
+  test_arrays.py test_block_bootstrap.py test_evaluation.py test_scenarios.py test_task.py)
 
 .PHONY: demo test quick check format docs docs-serve bench bench-gpu clean
 
@@ -9,10 +15,12 @@ demo: $(STAMP)  ## order stock on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
 
 test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples, the site
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) $(SHAPES) $(PARTS)
+	$(PYTEST) $(PARTS:%=--ignore=%)
 
 quick: $(STAMP)  ## the tests that take seconds
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(PYTEST) -m "not slow" $(SHAPES) $(PARTS)
+	$(PYTEST) -m "not slow" $(PARTS:%=--ignore=%)
 
 check: $(STAMP)  ## format, lint, types, import layers
 	$(BIN)/ruff format --check .

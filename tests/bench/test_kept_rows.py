@@ -12,17 +12,15 @@ from costscape.bench import Rows, Run, execute, prepare
 
 RESULTS = Path(__file__).parents[2] / "results"
 WITHOUT_NETWORKS = [
-    *(("synthetic-convex", "constant", seed) for seed in (0, 1)),
-    *(("synthetic-convex", "wsaa-knn", seed) for seed in (0, 1)),
-    *(("synthetic-convex", "wsaa-kernel", seed) for seed in (0, 1)),
+    ("synthetic-convex", "constant", 0),
+    ("synthetic-convex", "wsaa-knn", 0),
+    ("synthetic-convex", "wsaa-kernel", 0),
     ("synthetic-convex", "wsaa-forest", 0),
     ("synthetic-nonconvex", "constant", 0),
     ("synthetic-nonconvex", "wsaa-knn", 1),
     ("inventory", "constant", 0),
     ("inventory", "wsaa-knn", 1),
-    ("inventory", "wsaa-kernel", 0),
-    ("inventory", "wsaa-forest", 0),
-    pytest.param("inventory", "cme", 0, marks=pytest.mark.slow),
+    ("inventory", "cme", 0),
     ("wind-farm", "constant", 0),
 ]
 NETWORKS = [  # that end alike on all machines

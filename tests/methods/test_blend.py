@@ -35,6 +35,7 @@ from costscape.methods import blend as module
 from costscape.methods.blend import default_candidates, names_of
 from costscape.methods.selection import Selection
 from costscape.methods.surfaces import ScenarioMethod
+from costscape.training import Diverged
 
 TOLD = Training(epochs=2, batch_size=16, progress=False)
 
@@ -151,6 +152,36 @@ def test_a_hopeless_candidate_is_fitted_once_and_has_no_weight(newsvendor, deman
     assert near.folds == 3
     assert far.cost > near.cost + 3 * far.standard_error
     assert {job.candidate for job in blend.jobs_} <= {0, 2}
+
+
+class Diverges(Far):
+    """Finds no fit where a row with y above 50 is held out."""
+
+    def _fit(self, train, val):
+        if (val.y > 50).any():
+            raise Diverged("The training loss became nan.")
+        super()._fit(train, val)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("row", [5, 55])  # of the last fold and of the first one
+def test_a_candidate_that_diverges_is_left_out_with_a_warning(newsvendor, demand, row, workers):
+    x, y = demand(60)
+    y[row] = 60.0
+    task = newsvendor()
+    with pytest.warns(UserWarning, match=r"^Diverges is left out of the blend. The training loss"):
+        blend = fitted([NearestNeighbours(task, k=9), Diverges(task, 2.0)], x, y, workers=workers)
+    assert blend.weights_["NearestNeighbours"] == 1
+    assert {job.candidate for job in blend.jobs_} == {0}
+    assert len(blend.fits_) == 3
+    assert blend.decide(x).isfinite().all()
+
+
+def test_where_all_candidates_diverge_the_error_says_why(newsvendor, demand):
+    x, y = demand(60)
+    y[5] = 60.0
+    with pytest.raises(RuntimeError, match="training loss became nan"):
+        fitted([Diverges(newsvendor(), 2.0)], x, y)
 
 
 def test_as_good_candidates_are_all_fitted_to_every_fold(newsvendor, demand):

@@ -241,7 +241,7 @@ def test_a_negative_share_is_refused(newsvendor):
 def test_outcomes_that_the_cost_does_not_see_are_learned_from_their_share(tiny, demand):
     # a cost of the first outcome only: the second is learned by its share
     task = Task(lambda y, a: (y[..., :1] - a).square().sum(-1), Box(0.0, 4.0, dim=1))
-    x, _ = demand(400)
+    x, _ = demand(200)
     y = torch.stack([1 + x[:, 0], 1 + 2 * x[:, 1]], 1)
     found = []
     for share in (0.0, 0.3):

@@ -85,9 +85,9 @@ def test_the_gradient_of_the_loss_is_that_of_finite_differences(make, forecast, 
 
 def test_a_point_learns_to_forecast_the_quantile_that_pays(newsvendor, demand):
     """The best stock is 1.75 + x_0; the mean, on which two stages decide, is 1.5 + x_0."""
-    x, y = demand(600)
+    x, y = demand(300)
     model = DFL(newsvendor(), training=replace(QUICK, epochs=25)).fit(x, y)
-    assert (model.decide(x) - (1.75 + x[:, :1])).abs().mean() < 0.08
+    assert (model.decide(x) - (1.75 + x[:, :1])).abs().mean() < 0.1
 
 
 def test_it_beats_its_own_start_on_a_lopsided_cost(newsvendor, demand):

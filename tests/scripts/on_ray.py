@@ -7,10 +7,14 @@ import threading
 import time
 from pathlib import Path
 
+import joblib
 import ray
+import torch
 from ray.cluster_utils import Cluster
+from ray.util.joblib import register_ray
 from typer.testing import CliRunner
 
+import costscape as cs
 from costscape.bench import Ray, Run
 from costscape.bench.execution import Outcome, blank
 from costscape.cli import app
@@ -54,7 +58,7 @@ def on_ray(work, n, **settings):
 
 
 def by_command(address):
-    names = ["df2", "constant", "two-stage-gmm3"]
+    names = ["df2-quick", "constant", "two-stage-gmm3"]
     words = ["run", "synthetic-convex", *(w for name in names for w in ("--method", name))]
     words += ["--seeds", "2", "--quick", "--device", "cpu", "--store", str(FOLDER / "store")]
     done = CliRunner().invoke(app, [*words, "--engine", "ray", "--address", address])
@@ -62,6 +66,24 @@ def by_command(address):
         raise done.exception
     assert not ray.is_initialized()  # what a sweep began it ends
     return done.exit_code
+
+
+def terms(y, a):
+    return 3 * (y - a).relu() + (a - y).relu()
+
+
+def folds_agree():
+    """Whether folds fitted on the cluster decide with the bits of folds fitted here."""
+    rng = torch.Generator().manual_seed(0)
+    x = torch.rand(80, 2, generator=rng)
+    y = 1 + x[:, :1] + torch.rand(80, 1, generator=rng)
+    task = cs.SeparableTask(terms, cs.Box(0.0, 4.0, dim=1), convex=True)
+    method = cs.TwoStage(task, training=cs.Training(epochs=2, progress=False))
+    here = cs.CrossFit(method, folds=2).fit(x, y).decide(x)
+    register_ray()
+    with joblib.parallel_config("ray", n_jobs=2):
+        there = cs.CrossFit(method, folds=2, workers=2).fit(x, y).decide(x)
+    return torch.equal(here, there)
 
 
 def main():
@@ -75,6 +97,7 @@ def main():
     rows = on_ray(dies, 6, retries=1)
     found["homes"] = {seed: row["device"] for seed, row in rows.items()}
     found["errors"] = {seed: row["error"] for seed, row in rows.items()}
+    found["folds"] = folds_agree()
 
     def kill():
         while not list(FOLDER.glob(f"begun-*-{second.node_id}")):

@@ -14,7 +14,7 @@ from costscape.data import Dataset, check_folds, join, time_folds
 from costscape.methods.ensemble import MOST, EnsembleMethod, Job, fit_jobs
 from costscape.methods.method import Method
 from costscape.methods.surfaces import check_scenarios
-from costscape.training import Training
+from costscape.training import Diverged, Training
 
 
 @dataclass
@@ -72,7 +72,11 @@ class CrossFit(EnsembleMethod):
         jobs = [Job(0, k) for k in range(self.folds)]
         title = f"{type(self.method).__name__}, {self.folds} folds"
         self.tried_ = self._candidates()
-        fits = fit_jobs(self.tried_, jobs, pairs, folds, self.workers, title)
+        fits = []
+        for fit in fit_jobs(self.tried_, jobs, pairs, folds, self.workers, title):
+            if isinstance(fit, Diverged):
+                raise fit
+            fits.append(fit)
         self._adopt(fits, jobs, [1 / len(fits)] * len(fits))
 
     def chosen(self) -> dict[str, Any]:

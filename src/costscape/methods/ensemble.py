@@ -8,6 +8,7 @@ A fit is a candidate, an unfitted method, fitted without one fold of the pairs.
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from warnings import warn
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from costscape.data import Dataset, Fold, check_folds, time_folds
 from costscape.methods import saving
 from costscape.methods.method import Method
-from costscape.methods.parallel_fits import fit_in_processes, fit_on_gpu
+from costscape.methods.parallel_fits import fit_in_processes, fit_on_gpu, fitted
 from costscape.methods.selection import (
     Candidate,
     HeldOut,
@@ -28,7 +29,7 @@ from costscape.methods.selection import (
 )
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.scenarios import Scenarios, union
-from costscape.training import History
+from costscape.training import Diverged, History
 from costscape.training.progress import one_bar
 
 BEHIND = 3.0  # block standard errors above the best after which a candidate is left out
@@ -96,34 +97,48 @@ class EnsembleMethod(ScenarioMethod):
     def _fit_blend(self, names: Sequence[str], pairs: Dataset) -> None:
         """Fit ``tried_`` fold by fold, and weight them by what their decisions cost.
 
-        Candidates clearly behind after the first fold are not fitted again.
+        Candidates clearly behind after the first fold are not fitted again. Those that diverge
+        are left out, with a warning.
         """
         several = len(self.tried_)
         check_folds(type(self).__name__, self.folds, len(pairs))
         folds = time_folds(len(pairs), self.folds)
         fits: dict[Job, Method] = {}
 
-        def fit(candidates: Sequence[int], numbers: Sequence[int]) -> list[HeldOut]:
+        def fit(candidates: Sequence[int], numbers: Sequence[int]) -> list[int]:
+            """The candidates that are left."""
             jobs = [Job(c, k) for c in candidates for k in numbers]
             new = fit_jobs(self.tried_, jobs, pairs, folds, self.workers, "")
-            fits.update(zip(jobs, new, strict=True))
+            found = dict(zip(jobs, new, strict=True))
+            fits.update({job: fit for job, fit in found.items() if isinstance(fit, Method)})
+            diverged = {j.candidate: e for j, e in found.items() if isinstance(e, Diverged)}
+            for c, error in diverged.items():
+                if len(diverged) == len(candidates):
+                    raise error
+                warn(f"{names[c]} is left out of the blend. {error}", stacklevel=2)
+            return [c for c in candidates if c not in diverged]
+
+        def tables(candidates: Sequence[int], numbers: Sequence[int]) -> list[HeldOut]:
             groups = {k: [fits[Job(c, k)] for c in candidates] for k in numbers}
             return [self._table(group, take(pairs, folds[k].held)) for k, group in groups.items()]
 
         with one_bar(type(self).__name__, several * self.folds, any_progress(self.tried_)) as bar:
             with bar(0, several):
-                (first,) = fit(range(several), [0])
-            costs = dict(enumerate(first_costs := costs_of_each([first])))
+                tried = fit(range(several), [0])
+            (first,) = tables(tried, [0])
+            costs = dict(zip(tried, first_costs := costs_of_each([first]), strict=True))
             behind = clearly_behind(first_costs, BEHIND)
-            left = [c for c in range(several) if c not in behind]
+            left = [c for i, c in enumerate(tried) if i not in behind]
             with bar(several, several * (self.folds - 1)):
-                parts = [first.of(left), *fit(left, range(1, self.folds))]
+                left = fit(left, range(1, self.folds))
+        parts = [first.of([tried.index(c) for c in left]), *tables(left, range(1, self.folds))]
         costs |= dict(zip(left, costs_of_each(parts), strict=True))
         w = self.selection.weights(parts) if len(left) > 1 else torch.ones(1)
         weights = {c: float(w[i]) for i, c in enumerate(left)}
         self.held_out_ = [
             candidate_line(name, costs[c], self.folds if c in left else 1, weights.get(c, 0.0))
             for c, name in enumerate(names)
+            if c in costs
         ]
         self.weights_ = {line.name: line.weight for line in self.held_out_}
         jobs = [Job(c, k) for c in left if weights[c] > 0 for k in range(self.folds)]
@@ -175,7 +190,7 @@ def fit_jobs(
     folds: Sequence[Fold],
     workers: int,
     title: str,
-) -> list[Method]:
+) -> list[Method | Diverged]:
     """Fit each job: together on a GPU where the method can, in processes, or one by one."""
     methods = [candidates[job.candidate].for_fold(*job) for job in jobs]
     parts = [(take(pairs, folds[k].rows), take(pairs, folds[k].held)) for _, k in jobs]
@@ -184,12 +199,12 @@ def fit_jobs(
         return fit_in_processes(methods, parts, workers, title, shown)
     on_gpu = any(m.device().type == "cuda" for m in methods)
     done = fit_on_gpu(methods, [folds[k] for _, k in jobs], pairs) if on_gpu else set()
+    fits: list[Method | Diverged] = []
     with one_bar(title, len(methods), shown) as job_bar:
-        for i, (method, (train, held)) in enumerate(zip(methods, parts, strict=True)):
+        for i, (method, part) in enumerate(zip(methods, parts, strict=True)):
             with job_bar(i):
-                if i not in done:
-                    method.fit(train.x, train.y, val=(held.x, held.y))
-    return methods
+                fits.append(method if i in done else fitted(method, *part))
+    return fits
 
 
 def any_progress(methods: Sequence[Method]) -> bool:

@@ -1,21 +1,27 @@
 """Several fits at a time: in one batch on a GPU, or in processes."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from costscape.data import Dataset, Fold
 from costscape.methods.method import Method
+from costscape.training import Diverged
 from costscape.training.progress import one_bar
 
 
 def fit_on_gpu(methods: Sequence[Method], folds: Sequence[Fold], pairs: Dataset) -> set[int]:
-    """Fit in one batch those methods whose class can, each without its fold; their numbers."""
+    """Fit in one batch those methods whose class can, each without its fold; their numbers.
+
+    A batch in which a method diverges counts as not fitted.
+    """
     done: set[int] = set()
     for cls in dict.fromkeys(type(method) for method in methods):
         same = [i for i, method in enumerate(methods) if type(method) is cls]
         group = [methods[i] for i in same]
-        if len(same) > 1 and cls.fit_together(group, [folds[i] for i in same], pairs):
-            done.update(same)
+        with suppress(Diverged):
+            if len(same) > 1 and cls.fit_together(group, [folds[i] for i in same], pairs):
+                done.update(same)
     return done
 
 
@@ -25,16 +31,16 @@ def fit_in_processes(
     workers: int,
     title: str,
     shown: bool,
-) -> list[Method]:
-    """Fit each method to its training and validation part.
+) -> list[Method | Diverged]:
+    """Fit each method to its training and validation part, or say that it diverged.
 
     joblib starts the processes on this machine, or where ``joblib.parallel_config`` says.
     """
     from joblib import Parallel, delayed
 
     jobs = enumerate(zip(map(_quiet, methods), parts, strict=True))
-    work = [delayed(_fitted)(i, method, *part) for i, (method, part) in jobs]
-    fits: dict[int, Method] = {}
+    work = [delayed(_numbered)(i, method, *part) for i, (method, part) in jobs]
+    fits: dict[int, Method | Diverged] = {}
     with one_bar(title, len(work), shown) as job_bar:
         try:
             pool = Parallel(n_jobs=workers, return_as="generator_unordered")
@@ -53,5 +59,15 @@ def _quiet(method: Method) -> Method:
     return method.changed(training=replace(training, progress=False))
 
 
-def _fitted(i: int, method: Method, train: Dataset, held: Dataset) -> tuple[int, Method]:
-    return i, method.fit(train.x, train.y, val=(held.x, held.y))
+def fitted(method: Method, train: Dataset, held: Dataset) -> Method | Diverged:
+    """The method, fitted, or why it has no fit."""
+    try:
+        return method.fit(train.x, train.y, val=(held.x, held.y))
+    except Diverged as error:
+        return error
+
+
+def _numbered(
+    i: int, method: Method, train: Dataset, held: Dataset
+) -> tuple[int, Method | Diverged]:
+    return i, fitted(method, train, held)

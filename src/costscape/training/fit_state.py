@@ -17,6 +17,10 @@ from costscape.training.settings import RATE, Training
 Score = Callable[[nn.Module], float]  # of a network in eval mode; less is better
 
 
+class Diverged(RuntimeError):
+    """The training loss is no longer a number."""
+
+
 @dataclass
 class History:
     """The course of a fit.
@@ -147,7 +151,7 @@ class FitState:
     def end_epoch(self, epoch: int, loss: float) -> None:
         """Append the loss and the score, and keep the weights where they are the best so far."""
         if not isfinite(loss):
-            raise RuntimeError(
+            raise Diverged(
                 f"The training loss became {loss} in epoch {epoch}. Lower the learning rate, "
                 f"scale the outcomes to about 1, or check that the cost and its slope are finite "
                 f"on the whole feasible set."
