@@ -2,7 +2,8 @@
 
 Each row has the test regret of one method on one problem of the zoo, with some settings changed.
 All methods are cross-fitted. The first table has the mean and the worst ratio of regret to the
-best opponent of each problem; the second the ratio to DF2's default itself. Rows are kept in
+best opponent of each problem; the second the ratio to DF2's default itself; the third has the
+first by kind of set. Rows are kept in
 defaults.jsonl; `code` is the commit they were made by.
 
     python benchmarks/zoo/defaults.py                                  # tables of the kept rows
@@ -123,6 +124,30 @@ def table(rows, measure="regret"):
     return lines
 
 
+def by_set(rows, measure="regret"):
+    """Lines of text: DF2 and the blend against the best opponent, by the kind of the set."""
+    from costscape.bench.zoo import ZOO
+
+    kinds = defaultdict(list)
+    for row in rows:
+        problem = row["problem"]
+        if row["method"] == "df2":
+            kinds[type(ZOO[problem](0).task.feasible).__name__].append(problem)
+    lines = [f"{measure} over that of the best cross-fitted opponent, by set: mean, worst"]
+    for kind, problems in sorted(kinds.items()):
+        found = defaultdict(dict)
+        for row in rows:
+            if row["problem"] in problems:
+                found[row["method"]][row["problem"]] = row[measure]
+        best = {
+            p: min(found[name][p] for name in OPPONENTS)
+            for p in problems
+            if all(p in found[name] for name in OPPONENTS)
+        }
+        lines += [f"{kind:10} {name:6} {ratios(found[name], best)}" for name in ("df2", "blend")]
+    return lines
+
+
 def main():
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--run", nargs="*", metavar="METHOD/NAME=VALUE")
@@ -133,7 +158,8 @@ def main():
     asked.add_argument("--out", type=Path, default=KEPT)
     given = asked.parse_args()
     if given.run is None:
-        print("\n".join(table(read(given.out))))
+        rows = read(given.out)
+        print("\n".join(table(rows) + by_set(rows)))
         return
     from costscape.bench.zoo import ZOO
 
