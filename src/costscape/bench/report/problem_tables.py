@@ -10,7 +10,7 @@ from costscape.bench.report.number_format import interval, mean_sd, number, seco
 from costscape.bench.report.published import caption, printed
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import QUICK, counted, quick, sources, title_of
-from costscape.bench.report.summary import Cell, Stat, summarise
+from costscape.bench.report.summary import START, Cell, Stat, summarise
 
 ROWS_AND_SEEDS, SEEDS = "rows and seeds", "seeds"
 
@@ -115,12 +115,16 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
     def stat(name: str) -> Callable[[Cell], str]:
         def text(cell: Cell) -> str:
             value: Stat | None = getattr(cell, name)
+            if cell.is_its_start:
+                return START if value and name == known[0] else ""
             return mean_sd(value.mean, value.sd) if value else ""
 
         return text
 
     def difference(cell: Cell) -> str:
         d = cell.difference
+        if cell.is_its_start:
+            return ""
         if cell.is_best_opponent or d is None or d.mean is None:
             return "best opponent" if cell.is_best_opponent else d.verdict if d else ""
         marked = mark if interval_kind(d) == SEEDS else ""
@@ -147,7 +151,8 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
 
 
 def _at_origin(index: int, cell: Cell) -> str:
-    return number(cell.by_origin[index]) if index < len(cell.by_origin) else ""
+    known = index < len(cell.by_origin) and not cell.is_its_start
+    return number(cell.by_origin[index]) if known else ""
 
 
 def _line(cell: Cell, columns: Mapping[str, Callable[[Cell], str]]) -> Line:
@@ -178,6 +183,11 @@ def _captions(
         sentences.append(
             "An interval marked s is Student's over seeds alone, which leaves out the chance in "
             "the test rows: their costs were not kept for both methods."
+        )
+    if any(cell.is_its_start for cell in cells):
+        sentences.append(
+            f'"{START}": in every run the second stage did not lower the validation cost, so the '
+            f"decisions are those of the two-stage method it starts from."
         )
     if devices:
         several = len(devices) > 1

@@ -18,6 +18,7 @@ from costscape.bench.report.differences import PairedDifference, paired
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import MEASURES, counted, failure, place, title_of
 
+START = "= two-stage"  # in place of the number of a method that is its start in every run
 MAIN, OURS, BEST, OTHER = "main", "ours", "best", "other"  # roles of cells
 
 
@@ -42,6 +43,8 @@ class Cell:
     - ``difference``: to the best opponent; None for itself, and if there is nothing to compare.
     - ``fit_seconds``, ``decide_seconds``: means.
     - ``by_origin``: the mean measure at each origin, where the runs have origins.
+    - ``unchanged``: in how many runs the second stage changed nothing, so that the decisions are
+      those of the two-stage start.
     """
 
     problem: str
@@ -64,6 +67,12 @@ class Cell:
     most: int = 0
     difference: PairedDifference | None = None
     by_origin: tuple[float, ...] = ()
+    unchanged: int = 0
+
+    @property
+    def is_its_start(self) -> bool:
+        """Whether no run has moved from its two-stage start."""
+        return 0 < self.unchanged == len(self.seeds)
 
     @property
     def label(self) -> str:
@@ -85,11 +94,13 @@ class Cell:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a bare number would hide: fewer seeds than others, and failed runs."""
+        """What a bare number would hide: fewer seeds, second stages without effect, failures."""
         n = len(self.seeds)
         fewer = f"({n} seed{'s' * (n != 1)})" if 0 < n < self.most else ""
         failed = f"failed ({self.failed} of {self.runs})" if self.failed else ""
-        return tuple(remark for remark in (fewer, failed) if remark)
+        some = 0 < self.unchanged < n
+        same = f"({START} in {self.unchanged} of {n})" if some else ""
+        return tuple(remark for remark in (fewer, same, failed) if remark)
 
 
 def summarise(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[Cell]:
@@ -155,6 +166,7 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
         for name, runs in groups.items()
     }
     others = [c for c in sorted(cells, key=_rank) if not c.is_ours and c.score is not None]
+    others = [cell for cell in others if not cell.is_its_start] or others
     several = [cell for cell in others if len(cell.seeds) > 1]
     best = best_of(
         {
@@ -203,7 +215,17 @@ def _cell(rows: list[Row], measure: str, ours: Sequence[str]) -> Cell:
         quick=bool(first.get("quick")),
         role=main if is_named(first["method"], ours) else OTHER,
         by_origin=_by_origin(served, measure),
+        unchanged=sum(_is_unchanged(row.get("chosen", {})) for row in served),
     )
+
+
+def _is_unchanged(chosen: Mapping[str, Any]) -> bool:
+    """Whether the second stage of a fit, or of all fits of a cross-fitted method, has no effect.
+
+    ``chosen`` has the epoch of the second stage, 0 for its start, where the method has two.
+    """
+    fits = chosen.get("fits", [chosen])
+    return bool(fits) and all(fit.get("epoch") == 0 for fit in fits)
 
 
 def _by_origin(rows: list[Row], measure: str) -> tuple[float, ...]:
