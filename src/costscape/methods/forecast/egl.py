@@ -24,7 +24,13 @@ from costscape.data import Dataset
 from costscape.methods.forecast.decision_samples import Forecasts, perturbations
 from costscape.methods.forecast.forecast_method import Network
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork
-from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best, first_moves
+from costscape.methods.forecast.lodl import (
+    Fitted,
+    LocalLossMethod,
+    around_best,
+    first_moves,
+    unstretched,
+)
 from costscape.methods.method import seeded
 from costscape.models import Builder, Units, encoder_for
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
@@ -44,9 +50,9 @@ class EGL(LocalLossMethod):
 
     The parameters of the loss are the output of a network of (x, y).
 
-    The second stage is used only if its decisions cost less on the validation rows than those of
-    the first, by more than one block-bootstrap standard error of the difference; else
-    ``history_[1].best_epoch`` is -1. Of a mixture, the second stage trains the locations only.
+    The epoch whose decisions cost least on the validation rows is used. Where that is the first
+    stage, ``history_[1].best_epoch`` is -1. Of a mixture, the losses see the mean and the
+    deviations, and the second stage trains all parameters.
 
     Args:
         task: Task. The cost and the feasible set.
@@ -108,17 +114,19 @@ class EGL(LocalLossMethod):
         rng = Generator(train.x.device).manual_seed(self.seed)
         with torch.no_grad():
             unit = self._unit(model, train.x)
-            noise = perturbations(len(train), self.samples // 2, train.y[0], rng)
-            predicted[:, 1::2] += unit * noise
+            noise = unit * perturbations(len(train), self.samples // 2, unit[0, 0], rng)
+            predicted[:, 1::2] += noise[:, :, 0]
             if isinstance(model, MixtureForecast):
                 sets = Forecasts(task, self._cost(task, model, train.x), train.y)
-                mean = model.mean(train.x)
-                moves = predicted - mean[:, None]
-                moves = torch.cat([first_moves(sampler, sets, mean), moves], 1)
-                centre, e, t = around_best(mean, moves, sampler.losses(sets, moves))
+                state = self._state(model, train.x)
+                moves = unstretched(predicted - state[:, :1])
+                moves[:, 1::2, 1] = noise[:, :, 1]
+                moves = torch.cat([first_moves(sampler, sets, state[:, 0]), moves], 1)
+                centre, e, t = around_best(state, moves, sampler.losses(sets, moves))
             else:
-                centre, e = train.y, predicted - train.y[:, None]
-                t = sampler.losses(Forecasts.of_outcomes(task, train.y), e)
+                centre, shift = train.y[:, None], predicted - train.y[:, None]
+                t = sampler.losses(Forecasts.of_outcomes(task, train.y), shift)
+                e = shift.unsqueeze(2)
             e = (e / unit).flatten(2)
             t = t / t.mean().clamp(min=1e-30)
         theta = self._theta(deepcopy(model.units), train, e, t)
@@ -166,13 +174,13 @@ class EGL(LocalLossMethod):
         with seeded(self.seed, train.x.device):
             encoder = encoder_for(self.encoder, tuple(train.x.shape[1:]))
             start = self.loss.start(e.shape[2], Generator().manual_seed(self.seed))
-            theta = LossParameters(encoder, units, start, e.shape[2])
+            theta = LossParameters(encoder, units, start, train.y[0].numel())
         theta = theta.to(train.x)
-        k, d = t.shape[1], e.shape[2]
+        k, d, size = t.shape[1], e.shape[2], train.y[0].numel()
         packed = torch.cat([train.y.flatten(1), t, e.flatten(1)], 1)
 
         def miss(batch: Dataset, rng: Generator) -> Tensor:
-            y, costs, errors = batch.y.split([d, k, k * d], 1)
+            y, costs, errors = batch.y.split([size, k, k * d], 1)
             phi = self.loss.value(
                 theta(batch.x, y.reshape(-1, *self.y_shape_)), errors.unflatten(1, (k, d))
             )
