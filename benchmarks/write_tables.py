@@ -4,7 +4,8 @@
     docs/results.md            every method on every problem, and what was not run
     docs/decision-quality.md   DF2 beside the best opponent (quality.py)
 
-Single fits and cross-fitted ones are in separate parts everywhere.
+Single fits and cross-fitted ones are in separate parts everywhere. Pages also have parts whose
+marks name a command, such as ``costscape contest space``; they hold what it prints.
 
 python benchmarks/write_tables.py
 """
@@ -15,16 +16,19 @@ from pathlib import Path
 
 import quality
 from quality import CROSSFITTED, ITEM, ITEMS, OURS, PROBLEMS, SINGLE, TITLES
+from typer.testing import CliRunner
 
 from costscape.bench import paper_runs
 from costscape.bench.report import markdown, summarise
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import label
+from costscape.cli import app
 
 ROOT = Path(__file__).parents[1]
 DRAWS = 100  # of a forecast, where a run does not change them
 SHORTER = {"epochs", "rounds"}
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+COMMAND = re.compile(r"<!-- (costscape [^:]+): begin -->.*?<!-- \1: end -->", re.S)
 BEST = "best opponent"
 FRONT = {  # the methods of the README's table, by label
     SINGLE: (
@@ -148,6 +152,16 @@ def _wholes(changes):
         yield {name: value for name, value in kept.items() if name != "draws"}
 
 
+def printed(text):
+    """The text of a page with each part of a command replaced by what the command prints."""
+
+    def part(match):
+        done = CliRunner().invoke(app, match[1].split()[1:], catch_exceptions=False)
+        return f"<!-- {match[1]}: begin -->\n\n{done.stdout}\n<!-- {match[1]}: end -->"
+
+    return COMMAND.sub(part, text)
+
+
 def _read(path):
     return path.read_text() if path.exists() else ""
 
@@ -161,6 +175,10 @@ def main():
         before, rest = path.read_text().split(BEGIN)
         path.write_text(before + BEGIN + text + END + rest.split(END)[1])
         print(path.relative_to(ROOT))
+    for path in (ROOT / "docs").glob("*.md"):
+        if COMMAND.search(path.read_text()):
+            path.write_text(printed(path.read_text()))
+            print(path.relative_to(ROOT))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import costscape
 from costscape import Constant, evaluate
-from costscape.bench import METHODS, PROBLEMS, demo
+from costscape.bench import METHODS, PROBLEM_FAMILIES, PROBLEMS, demo
 from costscape.cli import app
 from costscape.data import Splits
 from costscape.problems import inventory, sales
@@ -43,7 +43,8 @@ def test_list_names_every_problem_and_method_with_a_line_about_it():
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert lines[0] == "problems"
     assert "methods" in lines
-    words = {name: make.__doc__.splitlines()[0] for name, make in PROBLEMS.items()}
+    makers = {**PROBLEMS, **{f"{name}N": make for name, make in PROBLEM_FAMILIES.items()}}
+    words = {name: make.__doc__.splitlines()[0] for name, make in makers.items()}
     for name, about in {**words, **{name: m.words for name, m in METHODS.items()}}.items():
         (line,) = [line for line in lines if line.split()[0] == name]
         assert line.removeprefix(name).strip() == about

@@ -34,6 +34,15 @@ def test_the_tables_in_the_documents_are_made_from_the_kept_rows():
         assert numbers.between(path) == text, f"{path.name}: run python benchmarks/write_tables.py"
 
 
+def test_tables_that_a_command_prints_are_what_it_prints():
+    numbers = script("write_tables")
+    pages = [p for p in (ROOT / "docs").glob("*.md") if numbers.COMMAND.search(p.read_text())]
+    assert {page.name for page in pages} == {"contest.md", "methods.md"}
+    for page in pages:
+        text = page.read_text()
+        assert numbers.printed(text) == text, f"{page.name}: run benchmarks/write_tables.py"
+
+
 def made(problem, method, seed, regret, **changes):
     """A row as read from a store."""
     run = Run(problem, method, seed, changes)

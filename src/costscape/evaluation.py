@@ -65,6 +65,16 @@ class Evaluation:
     regrets: np.ndarray | None = field(repr=False)
     gaps: np.ndarray | None = field(repr=False)
 
+    @property
+    def normalised_regret(self) -> float | None:
+        """The sum of all regrets over the sum of the least costs in hindsight, without signs.
+
+        A share of the cost, as papers on linear costs print it; None where regrets are not known.
+        """
+        if self.regrets is None:
+            return None
+        return float(self.regrets.sum() / np.abs(self.costs - self.regrets).sum())
+
     def __str__(self) -> str:
         parts = [f"cost {self.cost:.6g} (standard error {self.standard_error:.2g})"]
         if self.regret is not None:

@@ -301,7 +301,7 @@ def test_a_mixture_learns_through_draws_where_it_has_many_components(k, demand):
     g = method._forecast_cost(method.task, model, x, generator())
     assert g.scenarios.values.shape == ((60, 3, 2) if k == 3 else (60, 16, 1))
     g(torch.ones(1, 1, 1)).sum().backward()
-    assert model.location.weight.grad.abs().sum() > 0
+    assert model.head.location.weight.grad.abs().sum() > 0
 
 
 def test_it_fits_in_double_precision(demand):

@@ -21,7 +21,7 @@ def mixture(k, draws=50, d=2, level=None, dtype=torch.float64):
     labels = units.standard(x[rows], y[rows])
     net = MixtureForecast(MLP(3, hidden=8), units, labels, draws).to(dtype)
     with torch.no_grad():
-        net.log_scale.bias.uniform_(-1, 1)
+        net.head.log_scale.bias.uniform_(-1, 1)
     return net, x.to(dtype), y.to(dtype)
 
 
@@ -66,7 +66,7 @@ def test_the_likelihood_of_a_thousand_components_is_finite_far_away_in_single_pr
 def test_no_component_is_narrower_than_a_hundredth_of_the_labels():
     net, x, _ = mixture(2)
     with torch.no_grad():
-        net.log_scale.bias.fill_(-1e6)
+        net.head.log_scale.bias.fill_(-1e6)
     assert (net._parts(x)[2] >= 0.01).all()
 
 
@@ -98,7 +98,7 @@ def test_the_gradient_through_draws_of_one_component_is_that_of_the_moments():
     drawn = net.samples(x[:4], 100_000, rng).square().mean(1).sum()
     _, m, s = net._parts(x[:4])
     exact = (net.units.undo(x[:4], m).square() + net.units.spread(x[:4], s).square()).sum()
-    weights = (net.location.weight, net.log_scale.weight)
+    weights = (net.head.location.weight, net.head.log_scale.weight)
     for a, b in zip(
         torch.autograd.grad(drawn, weights), torch.autograd.grad(exact, weights), strict=True
     ):
@@ -108,10 +108,10 @@ def test_the_gradient_through_draws_of_one_component_is_that_of_the_moments():
 def test_the_choice_of_a_component_passes_a_gradient_towards_the_better_one():
     net, x, _ = mixture(2)
     with torch.no_grad():
-        net.location.weight.zero_()
-        net.location.bias.copy_(torch.tensor([-1.0, -1.0, 1.0, 1.0]))
+        net.head.location.weight.zero_()
+        net.head.location.bias.copy_(torch.tensor([-1.0, -1.0, 1.0, 1.0]))
     y = net.samples(x, 200, torch.Generator().manual_seed(0)).mean()
-    (grad,) = torch.autograd.grad(y, net.logits.bias)
+    (grad,) = torch.autograd.grad(y, net.head.logits.bias)
     assert grad[1] > 0 > grad[0]
 
 
@@ -143,10 +143,10 @@ def test_a_point_is_one_scenario_and_its_loss_the_squared_error():
 def test_one_standard_normal_has_the_textbook_likelihood():
     net, x, y = mixture(1)
     with torch.no_grad():
-        for part in (net.location, net.log_scale):
+        for part in (net.head.location, net.head.log_scale):
             part.weight.zero_()
             part.bias.zero_()
-        net.log_scale.bias.fill_(log(0.99))
+        net.head.log_scale.bias.fill_(log(0.99))
     z = net.units.standard(x, y)
     expected = 0.5 * z.square().sum(1) + log(2 * torch.pi)
     assert torch.allclose(net.loss(x, y), expected)

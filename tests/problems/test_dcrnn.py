@@ -8,8 +8,10 @@ from safetensors.torch import load_file, save_file
 
 from costscape import DF2, Anchored, Box, SeparableTask, Training, load
 from costscape.checks import check_method
-from costscape.problems.vaccine_doses.dcrnn import DCRNN
+from costscape.models import MLP, Mixture, Units, mixture_heads
+from costscape.problems.vaccine_doses.dcrnn import DCRNN, DCRNNDecoder
 from costscape.problems.vaccine_doses.graph_convolution import DCGRU, adjacency_of, walk_powers
+from costscape.task import Refusal
 
 RING = tuple((i, (i + 1) % 5) for i in range(5))
 PATH = ((0, 1), (1, 2, 3.0), (2, 1, 0.5))  # of five nodes: 3 and 4 are alone
@@ -190,3 +192,77 @@ def test_a_model_file_asks_for_the_encoder_of_a_problem(tmp_path):
         load(tmp_path / "model", newsvendor())
     again = load(tmp_path / "model", newsvendor(), encoder=model.encoder)
     assert torch.equal(again.decide(x), model.decide(x))
+
+
+def decoded(nodes=5, edges=PATH, k=3, days=4, **settings):
+    torch.manual_seed(1)
+    encoder = DCRNN(nodes, edges, hidden=4, **settings).double()
+    labels = torch.randn(k, days, nodes, nodes).double()
+    return encoder, encoder.mixture_head(labels).double(), labels
+
+
+def test_a_decoder_shares_its_weights_among_nodes_and_days():
+    for days in (1, 4):
+        encoder, head, labels = decoded(days=days)
+        x = torch.randn(2, 7, 5, 5).double()
+        logits, m, log_s = head(encoder, x)
+        assert logits.shape == (2, 3)
+        assert m.shape == log_s.shape == (2, 3, days, 5, 5)
+        assert head.answer.weight.shape == (2 * 3 * 5, 4)
+        assert torch.allclose(head.answer.bias[:15].view(3, 5), labels.mean((1, 2)))
+
+
+def test_a_decoder_takes_the_steps_of_its_formula():
+    encoder, head, _ = decoded()
+    x = torch.randn(2, 7, 5, 5).double()
+    logits, m, log_s = head(encoder, x)
+    w = logits.softmax(-1)
+    states, z = encoder.gru(encoder._read(x), encoder.powers), torch.zeros(2, 5, 5).double()
+    for day in range(4):
+        below = z
+        for i, cell in enumerate(head.gru.cells):
+            both, h = cell.inputs(below, encoder.powers), states[i]
+            gates = (both[..., :8] + cell.gates(h, encoder.powers)).sigmoid()
+            r, u = gates[..., :4], gates[..., 4:]
+            new = (both[..., 8:] + cell.candidate(r * h, encoder.powers)).tanh()
+            states[i] = below = u * h + (1 - u) * new
+        z = torch.zeros(2, 5, 5).double()
+        for c in range(3):
+            for node in range(5):
+                own = slice(c * 5, c * 5 + 5)
+                row = below[:, node] @ head.answer.weight[own].T + head.answer.bias[own]
+                assert torch.allclose(m[:, c, day, node], row)
+                z[:, node] += w[:, c : c + 1] * row
+                own = slice(15 + c * 5, 15 + c * 5 + 5)
+                row = below[:, node] @ head.answer.weight[own].T + head.answer.bias[own]
+                assert torch.allclose(log_s[:, c, day, node], row)
+
+
+def test_an_encoder_brings_its_head_where_a_linear_one_is_too_large(monkeypatch):
+    torch.manual_seed(0)
+    x, y = torch.randn(20, 7, 5, 5), torch.rand(20, 2, 5, 5)
+    units = Units(x, y)
+    linear = Mixture(3).network(DCRNN(5, RING, hidden=4), units, x, y, 10)
+    assert linear.head.location.weight.shape == (3 * 50, 4)
+    monkeypatch.setattr(mixture_heads, "MOST", 100)
+    net = Mixture(3).network(DCRNN(5, RING, hidden=4), units, x, y, 10)
+    assert isinstance(net.head, DCRNNDecoder)
+    assert net(x).values.shape == (20, 10, 2, 5, 5)
+    net.loss(x, y).sum().backward()
+    assert all(bool(p.grad.abs().sum() > 0) for p in net.parameters())
+    optimiser = torch.optim.Adam(net.parameters(), lr=1e-2)
+    first = float(net.loss(x, y).mean().detach())
+    for _ in range(30):
+        optimiser.zero_grad()
+        loss = net.loss(x, y).mean()
+        loss.backward()
+        optimiser.step()
+    assert float(loss.detach()) < first - 1
+    with pytest.raises(Refusal, match="Take fewer components"):
+        Mixture(3).network(MLP(175), Units(x.flatten(1), y), x.flatten(1), y, 10)
+
+
+def test_a_thousand_components_for_the_prefectures_have_millions_of_weights_not_billions():
+    head = mixture_heads.mixture_head(DCRNN(47, ()), torch.zeros(1000, 7, 47, 47))
+    assert isinstance(head, DCRNNDecoder)
+    assert sum(p.numel() for p in head.parameters()) < 15e6

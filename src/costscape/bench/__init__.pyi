@@ -12,6 +12,7 @@ from costscape.bench.engines import Ray as Ray
 from costscape.bench.execution import Outcome as Outcome
 from costscape.bench.execution import execute as execute
 from costscape.bench.origin_names import origins_of as origins_of
+from costscape.bench.problem_names import PROBLEM_FAMILIES as PROBLEM_FAMILIES
 from costscape.bench.problem_names import PROBLEMS as PROBLEMS
 from costscape.bench.row_store import Rows as Rows
 from costscape.bench.runs import Run as Run
@@ -19,3 +20,5 @@ from costscape.bench.runs import grid as grid
 from costscape.bench.runs import prepare as prepare
 from costscape.bench.sweeps import Swept as Swept
 from costscape.bench.sweeps import sweep as sweep
+from costscape.bench.tuning import Tuning as Tuning
+from costscape.bench.tuning import tune as tune

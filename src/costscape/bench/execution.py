@@ -14,10 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from costscape.bench.catalog import TUNED
 from costscape.bench.fingerprint import digest_of_test_rows
 from costscape.bench.memory import peak, watch
 from costscape.bench.provenance import commit, device_of, on_gpu, versions
 from costscape.bench.runs import Run, prepare, problem_of, recipe_of
+from costscape.bench.tuning_rows import best_trial
 from costscape.block_bootstrap import at_least_two, block_length
 from costscape.evaluation import evaluate
 from costscape.methods import Method
@@ -49,6 +51,8 @@ def execute(run: Run, device: str | None = None) -> Outcome:
         p, method = made.problem, made.method
         train, val, test = p.data.train, p.data.val, p.data.test
         row |= {"recipe": made.recipe, "source": p.source, "device": device_of(method)}
+        if TUNED in run.method:
+            row["tuned"] = _tuned(run)
         method.fit(train.x, train.y, val=(val.x, val.y))
         payer, block = _payer(run.problem, run.seed, run.quick, device), block_of(p)
         result = evaluate(method, test.x, test.y, truth=p.truth, task=payer, block=block)
@@ -81,6 +85,12 @@ def execute(run: Run, device: str | None = None) -> Outcome:
     }
     arrays = {"costs": result.costs, "regrets": result.regrets, "gaps": result.gaps}
     return Outcome(row | facts, {k: v for k, v in arrays.items() if v is not None})
+
+
+def _tuned(run: Run) -> dict[str, Any]:
+    """The search that chose the settings, as JSON."""
+    trial = best_trial(run.tuning, run.problem, run.quick, run.method.partition(TUNED)[0])
+    return {name: trial[name] for name in ("problem", "trial", "trials", "settings", "space")}
 
 
 def block_of(problem: Problem) -> int:

@@ -12,8 +12,9 @@ from costscape.problems.generator_schedule.schedule_recipe import (
     generator_schedule,
     measured_schedule,
 )
+from costscape.problems.grid_paths.path_recipe import grid_path
 from costscape.problems.problem import Problem
-from costscape.problems.stock_orders.inventory_recipe import one_item, whole_store
+from costscape.problems.stock_orders.inventory_recipe import one_item, shelf_store, whole_store
 from costscape.problems.synthetic.synthetic_recipe import synthetic_convex, synthetic_nonconvex
 from costscape.problems.vaccine_doses.vaccine_recipe import eight_weeks, one_week
 from costscape.problems.wind_bids.wind_recipe import wind_farm_bidding, wind_power
@@ -30,8 +31,12 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "scheduling": generator_schedule,
     "scheduling-measured": measured_schedule,
 }
-# a name ends in any whole number, the item of store 1
-PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {"inventory-item": one_item}
+# a name ends in a whole number: the item of store 1, the store, or the power of x
+PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {
+    "inventory-item": one_item,
+    "inventory-store": shelf_store,
+    "shortest-path-deg": grid_path,
+}
 
 
 def problem_named(name: str) -> Callable[[int], Problem]:
@@ -51,13 +56,16 @@ def problem_named(name: str) -> Callable[[int], Problem]:
         return lambda seed: family(seed, number)
     raise ValueError(
         f"There is no problem named {name!r}. There are {', '.join(sorted(PROBLEMS))}, and "
-        f"inventory-itemN with N the number of an item, such as inventory-item8."
+        f"{', '.join(f'{family}N' for family in PROBLEM_FAMILIES)} with N a whole number, such as "
+        f"inventory-item8."
     )
 
 
 def _at_origin(make: Callable[[int], Problem], origin: Origin, seed: int) -> Problem:
     """The problem with the rows before an origin to fit on, and those after it to test on."""
     problem = make(seed)
+    if problem.for_origins is not None:
+        problem = problem.for_origins()
     if problem.reach is None:
         raise ValueError(
             f"{origin.problem} has rows without an order in time, so it has no origins. Run it "

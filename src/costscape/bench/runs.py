@@ -5,8 +5,9 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from costscape.bench.catalog import method_of
@@ -14,6 +15,7 @@ from costscape.bench.fingerprint import facts_of
 from costscape.bench.problem_names import problem_named
 from costscape.bench.quick import brief, small
 from costscape.bench.run_names import run_name
+from costscape.bench.tuning_rows import KEPT, best_settings
 from costscape.data import Splits
 from costscape.methods import Method
 from costscape.methods.saving import to_json
@@ -32,7 +34,8 @@ class Run:
     ``changes`` are settings that differ from the named method's: those of its class, those of
     Training (``epochs``; ignored where nothing is trained), and ``share``, the part of the
     training rows that is used, the latest ones. ``quick`` makes everything small: to see that it
-    works, not to compare.
+    works, not to compare. ``tuning`` is the folder of searches from which a method whose name has
+    +tuned takes its settings; the settings, not the folder, are part of the recipe.
 
     Two runs that differ have different names.
     """
@@ -42,6 +45,7 @@ class Run:
     seed: int = 0
     changes: Mapping[str, Any] = field(default_factory=dict)
     quick: bool = False
+    tuning: Path = field(default=KEPT, compare=False)
 
     @property
     def name(self) -> str:
@@ -55,6 +59,7 @@ def grid(
     seeds: Iterable[int],
     changes: Mapping[str, Any] | None = None,
     quick: bool = False,
+    tuning: Path = KEPT,
 ) -> list[Run]:
     """All runs of the named problems and methods, with the changes that have an effect.
 
@@ -64,16 +69,18 @@ def grid(
     runs = []
     for problem, method in product(problems, methods):
         effective = changes
-        if changes.keys() & TRAINING and not _trains(problem, method, every[0], quick):
+        if changes.keys() & TRAINING and not _trains(
+            Run(problem, method, every[0], {}, quick, tuning)
+        ):
             effective = {key: value for key, value in changes.items() if key not in TRAINING}
-        runs += [Run(problem, method, seed, effective, quick) for seed in every]
+        runs += [Run(problem, method, seed, effective, quick, tuning) for seed in every]
     return runs
 
 
-def _trains(problem: str, method: str, seed: int, quick: bool) -> bool:
+def _trains(run: Run) -> bool:
     """Whether the method trains a network; one that refuses the problem counts as such."""
     try:
-        return method_of(method)(problem_of(problem, seed, quick), seed).trains() is not None
+        return _method(run, problem_of(run.problem, run.seed, run.quick)).trains() is not None
     except Refusal:
         return True
 
@@ -88,7 +95,7 @@ class Prepared:
 def prepare(run: Run, device: str | None = None) -> Prepared:
     """The problem and the unfitted method; the recipe does not depend on the device."""
     made = _made(run)
-    return replace(made, method=_placed(made.method, Training(device=device)))
+    return replace(made, method=placed(made.method, Training(device=device)))
 
 
 def recipe_of(run: Run) -> str:
@@ -104,7 +111,7 @@ def _made(run: Run) -> Prepared:
     changes = dict(run.changes)
     if (share := changes.pop("share", None)) is not None:
         problem = replace(problem, data=_latest(problem.data, share))
-    method = method_of(run.method)(problem, run.seed)
+    method = _method(run, problem)
     if run.quick:
         method = brief(method, problem.data.train)
     method = _changed(method, changes, run.method)
@@ -112,7 +119,12 @@ def _made(run: Run) -> Prepared:
     return Prepared(problem, method, _recipe(run, settings))
 
 
-def _placed(method: Method, at: Training) -> Method:
+def _method(run: Run, problem: Problem) -> Method:
+    tuned = partial(best_settings, run.tuning, run.problem, run.quick)
+    return method_of(run.method, tuned)(problem, run.seed)
+
+
+def placed(method: Method, at: Training) -> Method:
     """The same method on that device; one without a training works where its task is."""
     training = method.trains()
     if training is not None:

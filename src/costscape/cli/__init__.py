@@ -10,8 +10,10 @@ from typing import Annotated
 import typer
 
 from costscape.cli import run_commands
+from costscape.cli.contest_command import contest
 from costscape.cli.paper_command import paper
 from costscape.cli.run_options import errors_in_words
+from costscape.cli.tune_command import tune
 from costscape.cli.zoo_command import zoo
 
 app = typer.Typer(
@@ -65,21 +67,25 @@ def fetch(
 @app.command("list")
 def list_() -> None:
     """Name the problems and the methods."""
-    from costscape.bench import FAMILIES, METHODS, PROBLEMS
+    from costscape.bench import FAMILIES, METHODS, PROBLEM_FAMILIES, PROBLEMS
 
     families = {f"{name}K": method for name, method in FAMILIES.items()}
     methods = {name: method.words for name, method in {**METHODS, **families}.items()}
-    problems = {name: (make.__doc__ or "").splitlines()[0] for name, make in PROBLEMS.items()}
+    makers = {**PROBLEMS, **{f"{name}N": make for name, make in PROBLEM_FAMILIES.items()}}
+    problems = {name: (make.__doc__ or "").splitlines()[0] for name, make in makers.items()}
     for title, entries in (("problems", problems), ("methods", methods)):
         print(title)
         for name, words in entries.items():
             print(f"  {name:22}{words}")
     print("K is any whole number: two-stage-gmm10 has a mixture of 10 Gaussians.")
+    print("N is a whole number, too: inventory-item8 is item 8.")
 
 
 app.command()(run_commands.run)
 app.command()(run_commands.merge)
 app.command()(zoo)
+app.command()(tune)
+app.add_typer(contest, name="contest")
 app.command()(run_commands.table)
 app.command("report")(run_commands.page)
 app.command()(paper)

@@ -51,6 +51,10 @@ def run(
     origins: Annotated[
         int | None, typer.Option(min=1, help="Fit and test at so many moments, one run for each.")
     ] = None,
+    tuning: Annotated[
+        Path | None,
+        typer.Option(help="Searches for names with +tuned; results/tuning, else STORE/tuning."),
+    ] = None,
 ) -> None:
     """Run methods on problems; rows that are in the store are not run again.
 
@@ -59,13 +63,15 @@ def run(
     failed.
     """
     from costscape.bench import grid, origins_of
+    from costscape.bench.tuning_rows import FOLDER, KEPT
 
     if origins is not None:
         problem = [name for one in problem for name in origins_of(one, origins)]
     changes = dict(_setting(text) for text in set_ or [])
     if epochs is not None:
         changes["epochs"] = epochs
-    runs = grid(problem, method, seed or range(seeds), changes, quick)
+    folder = tuning or (KEPT if KEPT.is_dir() else store / FOLDER)
+    runs = grid(problem, method, seed or range(seeds), changes, quick, folder)
     chosen = run_options.engine_of(engine, workers, address, device)
     swept = run_options.sweep_into(store, runs, chosen, device)
     run_options.exit_if_failed(swept, store)

@@ -50,7 +50,7 @@ def errors_in_words(command: Callable[P, None]) -> Callable[P, None]:
         except ModuleNotFoundError as error:
             typer.echo(f"{error}. Install it: pip install 'costscape[all,ray]'.", err=True)
             raise typer.Exit(1) from error
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, ImportError) as error:
             typer.echo(str(error), err=True)
             raise typer.Exit(1) from error
 

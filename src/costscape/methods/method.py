@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -18,6 +18,7 @@ from costscape.methods.fitted_method import FittedMethod, setting_names
 from costscape.solvers.solver import check_solver
 from costscape.task import Task
 from costscape.training import Training
+from costscape.training.settings import RATE
 
 M = TypeVar("M", bound="Method")
 APART = 1000  # between the seeds of two folds of a candidate
@@ -33,11 +34,13 @@ class Method(FittedMethod):
     ``task.double()``.
 
     This base class has no constructor arguments. A subclass is a dataclass of its settings. Every
-    method has these two attributes.
+    method has these attributes.
 
     Attributes:
         task: Task. The cost and the feasible set.
         seed: int. Seed of all random numbers of the fit.
+        default_rate: float or None. The learning rate where ``training`` has none; None where
+            candidates have different ones.
 
     >>> import numpy as np
     >>> import costscape as cs
@@ -47,6 +50,8 @@ class Method(FittedMethod):
     >>> method.decide(X[:5]).shape
     (5, 2)
     """
+
+    default_rate: ClassVar[float | None] = RATE
 
     @abstractmethod
     def _fit(self, train: Dataset, val: Dataset) -> None:

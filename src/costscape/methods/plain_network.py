@@ -8,7 +8,7 @@ too, by the input-convex form of Amos, Xu and Kolter, ICML 2017.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -64,6 +64,8 @@ class PlainNetwork(SurfaceMethod):
     >>> method.fit(X, Y).decide(X[:5]).shape
     (5, 2)
     """
+
+    default_rate: ClassVar[float | None] = RATE
 
     task: Task
     encoder: Builder | None = None

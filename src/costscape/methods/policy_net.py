@@ -11,7 +11,7 @@ with it.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -59,6 +59,8 @@ class PolicyNet(Method):
     >>> method.fit(X, Y).decide(X[:5]).shape
     (5, 2)
     """
+
+    default_rate: ClassVar[float | None] = RATE
 
     task: Task
     encoder: Builder | None = None

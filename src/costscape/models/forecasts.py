@@ -2,7 +2,8 @@
 
     p(y | x) = sum_c w_c(x) prod_i N(y_i; m_ci(x), s_ci(x)^2),   c = 1..k
 
-Weights, means and log deviations are linear in the encoder's code. A forecast such as Mixture(3)
+Weights, means and log deviations come from a head on the encoder, see ``mixture_heads``. A
+forecast such as Mixture(3)
 holds settings and builds a network; Quantiles and Flow are in files of their own.
 """
 
@@ -16,14 +17,14 @@ from torch import Generator, Tensor, nn
 
 from costscape.models.forecast_contract import Forecast as Forecast
 from costscape.models.forecast_contract import ForecastNetwork
-from costscape.models.scaling import Units, zero_
+from costscape.models.mixture_heads import mixture_head
+from costscape.models.scaling import Units
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.task import Refusal, Task
+from costscape.task import Task
 
 # the least deviation, in standard deviations of the labels: the likelihood of a component at a
 # repeated label, such as no wind at all, would have no bound
 LEAST = 0.01
-MOST = 10**9  # weights of the last layer, 16 GB with their gradients and averages
 SHOWN = 1000  # draws of scenarios() where deciding needs none
 
 
@@ -137,8 +138,7 @@ class MixtureForecast(ForecastNetwork):
     """x -> M draws of weight 1 / M.
 
     The uniforms and normals of the draws are buffers, the same for every x, so that a decision is
-    repeatable and does not depend on other rows. Means start at random labels, so that components
-    start apart.
+    repeatable and does not depend on other rows.
     """
 
     def __init__(
@@ -147,21 +147,8 @@ class MixtureForecast(ForecastNetwork):
         super().__init__()
         self.encoder = encoder
         self.units = units
-        k, self.y_shape = len(labels), labels.shape[1:]
-        width, size = int(encoder.out_features), prod(self.y_shape)  # type: ignore[arg-type]
-        if 2 * k * size * width > MOST:
-            raise Refusal(
-                f"A mixture of {k} components for outcomes of {size} numbers has "
-                f"{2 * k * size * width:.1e} weights in its last layer, and at most {MOST:.0e} "
-                f"are sensible. Take fewer components."
-            )
-        self.logits = nn.Linear(width, k)
-        self.location = nn.Linear(width, k * size)
-        self.log_scale = nn.Linear(width, k * size)
-        zero_(self.log_scale)
-        if k > 1:
-            with torch.no_grad():
-                self.location.bias.copy_(labels.flatten())
+        self.y_shape = labels.shape[1:]
+        self.head = mixture_head(encoder, labels)
         self.uniforms: Tensor
         self.register_buffer("uniforms", torch.rand(draws).to(labels))
         self.normals: Tensor
@@ -241,8 +228,5 @@ class MixtureForecast(ForecastNetwork):
 
     def _parts(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (B, k), means and deviations (B, k, ...), in the network's units."""
-        code = self.encoder(self.units.inputs(x))
-        logits = self.logits(code)
-        shape = (logits.shape[1], *self.y_shape)
-        s = self.log_scale(code).unflatten(-1, shape).clamp(-12, 12).exp() + LEAST
-        return logits, self.location(code).unflatten(-1, shape), s
+        logits, m, log_s = self.head(self.encoder, self.units.inputs(x))
+        return logits, m, log_s.clamp(-12, 12).exp() + LEAST

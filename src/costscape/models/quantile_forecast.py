@@ -34,7 +34,8 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import pad, softplus
 
 from costscape.models.forecast_contract import Forecast, ForecastNetwork
-from costscape.models.forecasts import LEAST, MOST
+from costscape.models.forecasts import LEAST
+from costscape.models.mixture_heads import MOST
 from costscape.models.scaling import Units
 from costscape.scenarios import Scenarios
 from costscape.task import Refusal, Task

@@ -8,6 +8,10 @@ from costscape.problems.generator_schedule.schedule_plot import schedule_plot as
 from costscape.problems.generator_schedule.scheduling import (
     generator_scheduling as generator_scheduling,
 )
+from costscape.problems.grid_paths.edge_costs import EdgeCosts as EdgeCosts
+from costscape.problems.grid_paths.edge_costs import edge_costs as edge_costs
+from costscape.problems.grid_paths.shortest_path import grid_edges as grid_edges
+from costscape.problems.grid_paths.shortest_path import shortest_path as shortest_path
 from costscape.problems.problem import Problem as Problem
 from costscape.problems.stock_orders.orders_plot import orders_plot as orders_plot
 from costscape.problems.stock_orders.orders_plot import service_level as service_level
@@ -32,7 +36,9 @@ from costscape.problems.vaccine_doses.epidemic import Epidemic as Epidemic
 from costscape.problems.vaccine_doses.epidemic import epidemic_state as epidemic_state
 from costscape.problems.vaccine_doses.epidemic import fit_beta as fit_beta
 from costscape.problems.vaccine_doses.graph_convolution import edges_of as edges_of
+from costscape.problems.vaccine_doses.japan_calendar import calendar_flags as calendar_flags
 from costscape.problems.vaccine_doses.mobility import Mobility as Mobility
+from costscape.problems.vaccine_doses.mobility import calendar_weeks as calendar_weeks
 from costscape.problems.vaccine_doses.mobility import generated_mobility as generated_mobility
 from costscape.problems.vaccine_doses.mobility import mobility as mobility
 from costscape.problems.vaccine_doses.mobility import trip_weeks as trip_weeks

@@ -28,8 +28,9 @@ class Problem:
     how often they look at the validation part. ``level`` is what a method whose name ends in
     +levels sees windows and outcomes relative to. ``schedule`` trains every opponent, and
     ``training`` the paper's own recipe. ``reach`` is the time from the first moment of
-    a row's x to the end of its y, None where rows have no order in time.
-    ``source`` says which data this is.
+    a row's x to the end of its y, None where rows have no order in time. ``for_origins`` makes
+    the problem from whose rows origins are cut, None for this one: a problem may have more
+    history than its paper takes. ``source`` says which data this is.
     """
 
     data: Splits
@@ -46,6 +47,7 @@ class Problem:
     level: Level = mean_level
     schedule: Training = field(default_factory=Training)
     reach: np.timedelta64 | None = None
+    for_origins: "Callable[[], Problem] | None" = None
 
     def __post_init__(self) -> None:
         check_solver(self.solver, "Problem")

@@ -6,7 +6,6 @@ Separable ones return the summands (*batch, d), each least at a_i = y_i. The oth
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -41,9 +40,6 @@ class Priced(nn.Module):
 
     def mean(self, m: Tensor, s: Tensor | float, a: Tensor) -> Tensor:
         return self.prices * self.cost.mean(m, s, a)
-
-    def cvxpy(self, y: Any, a: Any) -> Any:
-        return self.cost.cvxpy_terms(y, a) @ self.prices.double().numpy()
 
 
 def fined(y: Tensor, a: Tensor, short: float, spare: float, fine: float, slack: float) -> Tensor:

@@ -9,7 +9,7 @@ from costscape.bench.zoo.zoo_costs import Priced, traded
 from costscape.problems.hindsight import Hindsight
 from costscape.problems.two_sided import TwoSided
 from costscape.sets import Box, ConstraintSet, Finite, Polytope
-from costscape.solvers import Convex, Exhaustive
+from costscape.solvers import Auto, Exhaustive
 from costscape.task import Cost, SeparableTask, Task
 
 
@@ -26,8 +26,7 @@ def separable(terms: Cost, feasible: ConstraintSet, *, convex: bool = True) -> T
         task.hindsight = Hindsight(SeparableTask(terms, feasible), Exhaustive())
     else:
         assert isinstance(terms, TwoSided | Priced)
-        program = SeparableTask(terms, feasible, convex=True, cvxpy=terms.cvxpy)
-        task.hindsight = Hindsight(program, Convex())
+        task.hindsight = Hindsight(SeparableTask(terms, feasible, convex=True), Auto())
     return task
 
 

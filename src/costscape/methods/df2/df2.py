@@ -10,7 +10,7 @@ UAI 2025.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -85,6 +85,8 @@ class DF2(Presets, EnsembleMethod):
     >>> cs.DF2(cs.problems.inventory()).folds
     4
     """
+
+    default_rate: ClassVar[float | None] = RATE
 
     task: Task
     encoder: Builder | None = None

@@ -19,6 +19,8 @@ from costscape.problems.stock_orders.sales import (
 )
 from costscape.problems.stock_orders.stock import inventory
 
+SHELF = range(2, 11)  # stores on whose rows nothing was ever chosen
+
 
 def one_item(seed: int = 0, item: int = 1) -> Problem:
     """Stock of one item for days 7 to 13 ahead, from 14 days (the same for every seed)."""
@@ -29,6 +31,20 @@ def one_item(seed: int = 0, item: int = 1) -> Problem:
 def whole_store(seed: int = 0) -> Problem:
     """The same for all items of a store, each in its own mean sales, pooled."""
     data: PooledSales = read_once(pooled_sales, (), os.environ.get(VARIABLE))
+    return _stock(data.splits, data.source)
+
+
+def shelf_store(seed: int = 0, store: int = 2) -> Problem:
+    """All items of store N, 2 to 10; inventory-store is store 1 (shelf: run once for a release).
+
+    Nothing is chosen on a shelf problem: its test rows are looked at once, when all is decided.
+    """
+    if store not in SHELF:
+        raise ValueError(
+            f"The shelf has the stores {SHELF[0]} to {SHELF[-1]}, but got {store}. Store 1 is the "
+            f"problem inventory-store."
+        )
+    data: PooledSales = read_once(pooled_sales, (store,), os.environ.get(VARIABLE))
     return _stock(data.splits, data.source)
 
 

@@ -120,12 +120,22 @@ class DCGRUCell(nn.Module):
         h = x.new_zeros(x.shape[0], x.shape[2], self.hidden)
         states = []
         for inputs in self.inputs(x, powers).unbind(1):
-            to_gates, to_candidate = inputs.split([2 * self.hidden, self.hidden], -1)
-            r, u = (to_gates + self.gates(h, powers)).sigmoid().chunk(2, -1)
-            c = (to_candidate + self.candidate(r * h, powers)).tanh()
-            h = u * h + (1 - u) * c
+            h = self._next(inputs, h, powers)
             states.append(h)
         return torch.stack(states, 1)
+
+    def step(
+        self, x: Float[Tensor, "B N i"], h: Float[Tensor, "B N h"], powers: Float[Tensor, "P N N"]
+    ) -> Float[Tensor, "B N h"]:
+        """The state after one more step."""
+        return self._next(self.inputs(x, powers), h, powers)
+
+    def _next(self, inputs: Tensor, h: Tensor, powers: Tensor) -> Tensor:
+        to_gates, to_candidate = inputs.split([2 * self.hidden, self.hidden], -1)
+        r, u = (to_gates + self.gates(h, powers)).sigmoid().chunk(2, -1)
+        c = (to_candidate + self.candidate(r * h, powers)).tanh()
+        new: Tensor = u * h + (1 - u) * c
+        return new
 
 
 class DCGRU(nn.Module):
@@ -150,3 +160,17 @@ class DCGRU(nn.Module):
             x = cell(self.drop(x) if i else x, powers)
             states.append(x[:, -1])
         return states
+
+    def step(
+        self,
+        x: Float[Tensor, "B N i"],
+        states: list[Float[Tensor, "B N h"]],
+        powers: Float[Tensor, "P N N"],
+    ) -> list[Float[Tensor, "B N h"]]:
+        """Each cell's state after one more step."""
+        new = []
+        for i, (cell, h) in enumerate(zip(self.cells, states, strict=True)):
+            assert isinstance(cell, DCGRUCell)
+            x = cell.step(self.drop(x) if i else x, h, powers)
+            new.append(x)
+        return new

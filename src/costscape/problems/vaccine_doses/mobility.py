@@ -24,12 +24,14 @@ from costscape.data.windows import windows
 from costscape.problems.files.csv_columns import read_table
 from costscape.problems.files.sources import find, standing, together
 from costscape.problems.vaccine_doses.gravity_model import gravity_trips, wave_cases
+from costscape.problems.vaccine_doses.japan_calendar import calendar_flags
 from costscape.problems.vaccine_doses.prefectures import PREFECTURES, land_borders
 
 WEEK = 7
 K = len(PREFECTURES)
 FILE_DAYS = np.arange("2018-01-01", "2021-03-01", dtype="datetime64[D]")
 PAPER_START = np.datetime64("2020-04-01")
+CALENDAR_CUTS = np.datetime64("2019-02-01"), np.datetime64("2020-02-01")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,23 +51,35 @@ class Mobility:
     case_dates: np.ndarray
 
 
-def mobility(path: Path | str | None = None) -> Mobility:
-    """The paper's 334 days, 2020-04-01 to 2021-02-28; where its files are absent, made-up ones.
+def mobility(path: Path | str | None = None, *, all_days: bool = False) -> Mobility:
+    """Read the paper's 334 days, 2020-04-01 to 2021-02-28; without its files, made-up ones.
 
-    ``path`` is a folder with the four files. 321 pairs of stride one day, cut 64 / 16 / 20 in
-    order of time; the 13 before each cut are dropped, so that no day is in two parts.
+    Pairs have a stride of one day and are cut 64 / 16 / 20 in order of time; the 13 before each
+    cut are dropped, so that no day is in two parts.
+
+    Args:
+        path: path, default None. A folder with the four files; None looks in the folder named by
+            COSTSCAPE_DATA and in the cache.
+        all_days: bool, default False. True takes all days of the file, 2018-01-01 to 2021-02-28,
+            with the flags of ``calendar_weeks`` in x. There are no made-up ones.
     """
     files = together("mobility", Path(path)) if path is not None else find("mobility")
     if files is None:
+        if all_days:
+            raise FileNotFoundError(
+                "The trips from 2018 on are in the public files only, which are neither in the "
+                "folder named by COSTSCAPE_DATA nor in the cache. Run `costscape fetch mobility`."
+            )
         return generated_mobility()
     trips_file, cases_file, population_file, borders_file = files
-    trips = _read_trips(trips_file)[FILE_DAYS >= PAPER_START]
+    days = FILE_DAYS if all_days else FILE_DAYS[FILE_DAYS >= PAPER_START]
+    trips = _read_trips(trips_file)[-len(days) :]
     names, population = _read_population(population_file)
     cases, case_dates = _read_cases(cases_file, names)
     return Mobility(
-        trip_weeks(trips, FILE_DAYS[FILE_DAYS >= PAPER_START]),
-        f"trips between 47 Japanese prefectures, {PAPER_START} to {FILE_DAYS[-1]}, "
-        f"{standing('mobility', files)}",
+        calendar_weeks(trips, days) if all_days else trip_weeks(trips, days),
+        f"trips between 47 Japanese prefectures, {days[0]} to {days[-1]}, "
+        f"{'with calendar flags, ' if all_days else ''}{standing('mobility', files)}",
         torch.from_numpy(population),
         torch.from_numpy(_read_borders(borders_file)),
         torch.from_numpy(cases),
@@ -93,6 +107,28 @@ def generated_mobility(seed: int = 0) -> Mobility:
 
 def trip_weeks(trips: np.ndarray, days: np.ndarray) -> Splits:
     """Counts (T, K, K) from i to j as pairs of weeks: logarithms of one, shares of the next."""
+    return split(_week_pairs(trips, days), train=0.64, val=0.16, reach=2 * WEEK - 1)
+
+
+def calendar_weeks(trips: np.ndarray, days: np.ndarray) -> Splits:
+    """Return the pairs of ``trip_weeks`` with the calendar of the week of y in x.
+
+    x (n, 7, K, K + 3): each prefecture has, after its row of logarithms, the ``calendar_flags``
+    of the day of y, which are known when deciding. Training pairs have a y that begins before
+    February 2019, validation pairs one before February 2020: the 13 pairs before each cut, which
+    are dropped, are in no holiday season.
+    """
+    pairs = _week_pairs(trips, days)
+    flags = windows(torch.from_numpy(calendar_flags(days)), WEEK, 0, WEEK).y
+    spread = flags[:, :, None].expand(-1, -1, trips.shape[1], -1)
+    dates = pairs.dates
+    assert dates is not None
+    first, second = (float((dates < cut).mean()) for cut in CALENDAR_CUTS)
+    whole = Dataset(torch.cat([pairs.x, spread], -1), pairs.y, dates)
+    return split(whole, train=first, val=second - first, reach=2 * WEEK - 1)
+
+
+def _week_pairs(trips: np.ndarray, days: np.ndarray) -> Dataset:
     from_each = trips.sum(axis=2, keepdims=True)
     if not from_each.all():
         t, i = (int(v[0]) for v in np.nonzero(from_each[:, :, 0] == 0))
@@ -104,7 +140,7 @@ def trip_weeks(trips: np.ndarray, days: np.ndarray) -> Splits:
     logs = np.log1p(trips.astype(np.float64)).astype(np.float32)
     past = windows(torch.from_numpy(logs), WEEK, 0, WEEK, days)
     future = windows(torch.from_numpy(shares), WEEK, 0, WEEK)
-    return split(Dataset(past.x, future.y, past.dates), train=0.64, val=0.16, reach=2 * WEEK - 1)
+    return Dataset(past.x, future.y, past.dates)
 
 
 def _read_trips(path: Path) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from costscape.problems.vaccine_doses.allocation import vaccine, vaccine_wave
 from costscape.problems.vaccine_doses.dcrnn import DCRNN
 from costscape.problems.vaccine_doses.epidemic import Epidemic, epidemic_state, fit_beta
 from costscape.problems.vaccine_doses.graph_convolution import edges_of
+from costscape.problems.vaccine_doses.japan_calendar import FLAGS
 from costscape.problems.vaccine_doses.mobility import Mobility, mobility
 from costscape.solvers import FrankWolfe
 from costscape.task import Task
@@ -27,7 +29,19 @@ def one_week(seed: int = 0) -> Problem:
 
 def eight_weeks(seed: int = 0) -> Problem:
     """The same over a wave of eight weeks, at most 10 % of a prefecture's people in the first."""
-    return _doses(vaccine_wave)
+    return replace(_doses(vaccine_wave), for_origins=_wave_from_2018)
+
+
+def _wave_from_2018() -> Problem:
+    """The wave with every week since 2018 and the calendar in x; the epidemic is the same."""
+    problem = _doses(vaccine_wave)
+    data: Mobility = read_once(_all_days, (), os.environ.get(VARIABLE))
+    network = partial(DCRNN, len(data.population), edges_of(data.adjacency), extra=FLAGS)
+    return replace(problem, data=data.splits, source=data.source, encoder=network, network=network)
+
+
+def _all_days() -> Mobility:
+    return mobility(all_days=True)
 
 
 def _doses(make: Callable[[Epidemic], Task]) -> Problem:

@@ -1,0 +1,29 @@
+"""The problems ``shortest-path-degN``, as runs use them."""
+
+from functools import partial
+
+from costscape.models import MLP
+from costscape.problems.grid_paths.edge_costs import PathTruth, edge_costs
+from costscape.problems.grid_paths.shortest_path import shortest_path
+from costscape.problems.problem import EPOCHS, Problem, fixed_epochs
+from costscape.sets import Finite
+
+FEATURES = 5
+
+
+def grid_path(seed: int = 0, degree: int = 4) -> Problem:
+    """A path through a grid of 5 x 5 nodes; costs are a power N of x (1 to 8)."""
+    task = shortest_path()
+    assert isinstance(task.feasible, Finite)
+    made = edge_costs(edges=task.feasible.dim, features=FEATURES, degree=degree, seed=seed)
+    return Problem(
+        data=made.splits,
+        task=task,
+        encoder=partial(MLP, FEATURES),
+        training=fixed_epochs(200),
+        schedule=fixed_epochs(EPOCHS),
+        points=500,
+        variances=(0.02, 0.05, 0.1),
+        source=f"5 x 5 grid, costs of degree {degree}, noise 0.5, seed {seed}",
+        truth=PathTruth(task.feasible, made.map, degree),
+    )
