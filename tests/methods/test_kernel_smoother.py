@@ -23,8 +23,7 @@ def test_weights_are_sklearns_kernel_of_standardised_rows_normed(newsvendor):
     y = torch.rand(100, 2, generator=rng, dtype=torch.float64)
     model = KernelSmoother(newsvendor(2).double(), width=0.4).fit(x, y, val=(x, y))
     scaler = StandardScaler().fit(x)
-    z, rows = (scaler.transform(part).clip(-3, 3) for part in (new, x))
-    k = rbf_kernel(z, rows, gamma=1 / (2 * 0.4**2))
+    k = rbf_kernel(scaler.transform(new), scaler.transform(x), gamma=1 / (2 * 0.4**2))
     s = model.scenarios(new)
     assert torch.allclose(s.weights, torch.as_tensor(k / k.sum(1, keepdims=True)), atol=1e-12)
     assert torch.equal(s.values, y[None])
@@ -38,7 +37,7 @@ def test_sequences_are_compared_as_a_whole(newsvendor):
     assert torch.allclose(model.scenarios(x).weights, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("width", [1e-200, 1e-3, 0.1])
+@pytest.mark.parametrize("width", [1e-200, 1e-3, 1.0])
 def test_far_from_all_rows_the_nearest_one_counts(newsvendor, width):
     x = torch.tensor([[0.0], [1.0], [2.0]])
     y = torch.tensor([[1.0], [2.0], [3.0]])

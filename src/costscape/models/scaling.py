@@ -7,26 +7,21 @@ from torch import Tensor, nn
 from costscape.models.relative_outcomes import ByLevel, Level
 
 STILL = 1e-6  # of the size of the others: what counts as no change
-# the most standard deviations of x that a model sees: a network far outside its training rows
-# extrapolates without bound, and one such day can cost more than all others
-FARTHEST = 3.0
 
 
 class Standardise(nn.Module):
-    """x -> (x - mean) / sd with the statistics of the training part, clipped at +-``limit``.
+    """x -> (x - mean) / sd with the statistics of the training part.
 
     A sequence (T, channels) is standardised channel by channel, not step by step, so that its
-    shape in time stays. A feature that never changes is only centred. Every method sees x through
-    this class, so all of them have the same limit; None has none.
+    shape in time stays. A feature that never changes is only centred.
     """
 
     mean: Tensor
     scale: Tensor
     still: Tensor
 
-    def __init__(self, x: Float[Tensor, "n ..."], limit: float | None = FARTHEST) -> None:
+    def __init__(self, x: Float[Tensor, "n ..."]) -> None:
         super().__init__()
-        self.limit = limit
         axes = (0, 1) if x.ndim == 3 else (0,)
         self.register_buffer("mean", x.mean(axes))
         sd = x.std(axes, correction=0)
@@ -35,21 +30,20 @@ class Standardise(nn.Module):
         self.register_buffer("still", still, persistent=False)
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
-        z = (x - self.mean) / self.scale
-        return z if self.limit is None else z.clamp(-self.limit, self.limit)
+        return (x - self.mean) / self.scale
 
     def undo(self, z: Tensor) -> Tensor:
         return self.mean + self.scale * z
 
 
 class Labels(Standardise):
-    """The same for outcomes, without a limit; one that never changes hardly moves, whatever z is.
+    """The same for outcomes, but one that never changes hardly moves, whatever z is.
 
     ``spread`` is there a millionth of that of the others, elsewhere the standard deviation.
     """
 
     def __init__(self, y: Float[Tensor, "n ..."]) -> None:
-        super().__init__(y, limit=None)
+        super().__init__(y)
         others = self.scale[~self.still]
         typical = others.square().mean().sqrt() if len(others) else self.scale.new_ones(())
         self.register_buffer("spread", torch.where(self.still, STILL * typical, self.scale))
@@ -79,7 +73,7 @@ class Units(nn.Module):
             self.level = ByLevel(level, x)
             levels = self.level(x)
             x, y = x / _column(levels, x), y / _column(levels, y)
-        self.x_scaler = Standardise(x) if standardise else Standardise(_unit(x), limit=None)
+        self.x_scaler = Standardise(x if standardise else _unit(x))
         self.y_scaler = Labels(y if standardise else _unit(y))
 
     @property

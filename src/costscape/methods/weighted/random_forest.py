@@ -82,7 +82,7 @@ class RandomForest(ForestMethod):
             n_jobs=self.jobs,
         )
         x = train.x.flatten(1).float().cpu().numpy()
-        y = _turned(Standardise(train.y, limit=None)(train.y).flatten(1).double().cpu()).numpy()
+        y = _turned(Standardise(train.y)(train.y).flatten(1).double().cpu()).numpy()
         forest.fit(x, y[:, 0] if y.shape[1] == 1 else y)
         parts = [_tree(grown.tree_) for grown in forest.estimators_]
         depth = max(grown.tree_.max_depth for grown in forest.estimators_)
