@@ -14,7 +14,6 @@ from costscape.methods.forecast.local_losses import (
     LossNetwork,
     Quadratic,
     WeightedMSE,
-    fit_losses,
 )
 from costscape.methods.forecast.lodl import LODL, Fitted
 from costscape.models.forecasts import Mixture, Point
@@ -85,30 +84,42 @@ def test_a_mixture_is_not_worse_than_its_start(newsvendor, demand):
     assert cost(found) <= cost(start) + 1e-3
 
 
-def test_the_centre_of_a_set_is_where_its_decision_is_the_outcome(newsvendor, demand):
+@pytest.mark.parametrize("stretch", [False, True], ids=["shifts", "shifts and stretches"])
+def test_the_centre_of_a_set_is_where_its_decision_is_the_outcome(newsvendor, demand, stretch):
     # the decision of a set on a newsvendor is its 0.75 quantile, so that is to be at y
     task = newsvendor()
     x, y = demand(40)
-    model = tiny(task, forecast=Mixture(), draws=50).fit(x, y)
+    model = tiny(task, forecast=Mixture(), draws=50, stretch=stretch).fit(x, y)
     fitted = model._fit_losses(task, model.model_, Dataset(x, y))
     draws = model.scenarios(x).values
-    shift, log_factor = (fitted.centre - model._state(model.model_, x)).unbind(1)
+    shift, *log_factor = (fitted.centre - model._state(model.model_, x)).unbind(1)
+    assert len(log_factor) == stretch
     middle = draws.mean(1, keepdim=True)
-    moved = middle + shift[:, None] + log_factor.exp()[:, None] * (draws - middle)
+    factor = log_factor[0].exp()[:, None] if stretch else 1.0
+    moved = middle + shift[:, None] + factor * (draws - middle)
     quantile = moved.quantile(0.75, 1)
     assert float((quantile - y).detach().abs().mean()) < 0.03
 
 
-def test_weights_means_and_deviations_of_a_mixture_are_all_trained(newsvendor, demand):
+@pytest.mark.parametrize("stretch", [False, True], ids=["locations", "all"])
+def test_the_second_stage_trains_the_locations_of_a_mixture_or_all_of_it(
+    newsvendor, demand, monkeypatch, stretch
+):
     x, y = demand(40)
-    method = tiny(newsvendor(), forecast=Mixture(2), loss=WeightedMSE()).fit(x, y)
-    model = method.model_
-    task = method.task
-    fitted = method._fit_losses(task, model, Dataset(x, y))
-    e = (method._state(model, x) - fitted.centre)[:, None] / method._unit(model, x)
-    method.loss.value(fitted.parameters, e.flatten(2)).sum().backward()
-    for part in (model.logits, model.location, model.log_scale):
-        assert part.weight.grad.abs().sum() > 0
+    trained = set()
+
+    def record(self, task, model, loss, train, val, ways, pairs):
+        trained.update(name for name, p in model.named_parameters() if p.requires_grad)
+        model.zero_grad()
+        loss(pairs, torch.Generator()).backward()
+        assert all((p.grad is not None) == p.requires_grad for p in model.parameters())
+        return []
+
+    monkeypatch.setattr(LODL, "_refine", record)
+    found = tiny(newsvendor(), forecast=Mixture(2), stretch=stretch).fit(x, y).model_
+    names = {name for name, p in found.named_parameters() if p.requires_grad}
+    assert trained == {name for name in names if stretch or name.startswith("head.location.")}
+    assert len(names) == len(list(found.parameters()))
 
 
 def test_a_second_stage_that_costs_more_is_dropped(newsvendor, demand, monkeypatch):
@@ -233,9 +244,12 @@ def test_settings_out_of_range_are_refused(newsvendor, settings, error, said):
         tiny(newsvendor(), **settings)
 
 
-def test_the_papers_numbers_are_available_and_fit(newsvendor):
-    paper = LODL.as_in_paper(newsvendor(), training=SHORT)
+def test_the_papers_numbers_fit_from_end_to_end(newsvendor, demand):
+    paper = LODL.as_in_paper(newsvendor())
     assert (paper.samples, paper.loss) == (5000, LossNetwork(hidden=100, layers=4))
-    e = torch.randn(3, 5000, 1)
-    parameters = fit_losses(paper.loss, e, e.square()[..., 0], steps=2)
-    assert torch.isfinite(paper.loss.value(parameters, e)).all()
+    x, y = demand(5)
+    few = {"samples": 20, "draws": 10, "encoder": partial(MLP, 2, hidden=8), "training": SHORT}
+    model = LODL.as_in_paper(newsvendor(), forecast=Mixture(), **few).fit(x, y)
+    assert model.loss == paper.loss
+    assert len(model.history_[1].losses) == 2
+    assert (model.decide(x) > 0).all()

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import Row
 from costscape.bench.report.result_tables import text_table
-from costscape.bench.report.summary import START, Cell, is_named, summarise
+from costscape.bench.report.summary import Cell, is_named, summarise
+from costscape.bench.report.two_stage_starts import START
 
 NOT_RUN = "-"
 

@@ -10,7 +10,8 @@ from costscape.bench.report.number_format import interval, mean_sd, number, seco
 from costscape.bench.report.published import caption, printed
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import QUICK, counted, quick, sources, title_of
-from costscape.bench.report.summary import START, Cell, Stat, summarise
+from costscape.bench.report.summary import Cell, Stat, summarise
+from costscape.bench.report.two_stage_starts import SAME, START
 
 ROWS_AND_SEEDS, SEEDS = "rows and seeds", "seeds"
 
@@ -123,8 +124,6 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
 
     def difference(cell: Cell) -> str:
         d = cell.difference
-        if cell.is_its_start:
-            return ""
         if cell.is_best_opponent or d is None or d.mean is None:
             return "best opponent" if cell.is_best_opponent else d.verdict if d else ""
         marked = mark if interval_kind(d) == SEEDS else ""
@@ -186,8 +185,8 @@ def _captions(
         )
     if any(cell.is_its_start for cell in cells):
         sentences.append(
-            f'"{START}": in every run the second stage did not lower the validation cost, so the '
-            f"decisions are those of the two-stage method it starts from."
+            f'"{START}": in every run the second stage did not lower the validation cost, or the '
+            f"{measure} is within {SAME:.1%} of that of the two-stage method it starts from."
         )
     if devices:
         several = len(devices) > 1

@@ -1,7 +1,7 @@
 """EGL: one learned loss for all pairs, fitted where models really predict.
 
     sample   yhat_nk: the predictions at x_n of least-squares models along their training,
-             every second one with noise added
+             with ``perturb`` every second one with noise added
              t_nk = f(y_n, a(yhat_nk)) - f(y_n, a(y_n))
     fit      theta(x, y): mean_nk (phi(yhat_nk - c_n; theta(x_n, y_n)) - t_nk)^2 -> min
     train    mean_n phi(m(x_n) - c_n; theta(x_n, y_n)) -> min over the forecaster m, theta fixed
@@ -24,13 +24,7 @@ from costscape.data import Dataset
 from costscape.methods.forecast.decision_samples import Forecasts, perturbations
 from costscape.methods.forecast.forecast_method import Network
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork
-from costscape.methods.forecast.lodl import (
-    Fitted,
-    LocalLossMethod,
-    around_best,
-    first_moves,
-    unstretched,
-)
+from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best, first_moves
 from costscape.methods.method import seeded
 from costscape.models import Builder, Units, encoder_for
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
@@ -51,8 +45,7 @@ class EGL(LocalLossMethod):
     The parameters of the loss are the output of a network of (x, y).
 
     The epoch whose decisions cost least on the validation rows is used. Where that is the first
-    stage, ``history_[1].best_epoch`` is -1. Of a mixture, the losses see the mean and the
-    deviations, and the second stage trains all parameters.
+    stage, ``history_[1].best_epoch`` is -1.
 
     Args:
         task: Task. The cost and the feasible set.
@@ -61,9 +54,13 @@ class EGL(LocalLossMethod):
             DirectedWeightedMSE(), Quadratic(), DirectedQuadratic() or LossNetwork().
         samples: int, default 32. Number of predictions of each outcome to decide on, a quarter of
             them from each of four least-squares fits.
-        spread: float, default 1.5. Standard deviation of the noise on every second prediction, in
-            standard deviations of the residuals of the first forecast. Least-squares models all
-            predict near the mean; a forecast trained on the learned loss predicts elsewhere.
+        perturb: bool, default True. Add noise to every second prediction. Least-squares models all
+            predict near the mean; a forecast trained on the learned loss predicts elsewhere. False
+            takes the predictions alone, as in the paper.
+        spread: float, default 1.5. Standard deviation of the noise, in standard deviations of the
+            residuals of the first forecast.
+        stretch: bool, default False. Of a mixture, False shifts the draws and trains the
+            locations; True also stretches the draws about their mean and trains all parameters.
         draws: int, default 100. Number of outcomes sampled from the forecast to decide; None uses
             the expected cost in closed form, for a mixture and a task that has one.
         encoder: function without arguments that builds the network from x to its code, default
@@ -99,7 +96,9 @@ class EGL(LocalLossMethod):
     forecast: Forecast = field(default_factory=Point)
     loss: LocalLoss = field(default_factory=LossNetwork)
     samples: int = 32
+    perturb: bool = True
     spread: float = 1.5
+    stretch: bool = False
     draws: int | None = 100
     encoder: Builder | None = None
     level: Level | None = None
@@ -110,23 +109,24 @@ class EGL(LocalLossMethod):
     seed: int = 0
 
     def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
-        sampler, predicted = self._sampler(), self._predictions(train)
+        predicted = self._predictions(train)
         rng = Generator(train.x.device).manual_seed(self.seed)
         with torch.no_grad():
             unit = self._unit(model, train.x)
             noise = unit * perturbations(len(train), self.samples // 2, unit[0, 0], rng)
-            predicted[:, 1::2] += noise[:, :, 0]
+            noise = noise * self.perturb
             if isinstance(model, MixtureForecast):
                 sets = Forecasts(task, self._cost(task, model, train.x), train.y)
                 state = self._state(model, train.x)
-                moves = unstretched(predicted - state[:, :1])
-                moves[:, 1::2, 1] = noise[:, :, 1]
-                moves = torch.cat([first_moves(sampler, sets, state[:, 0]), moves], 1)
-                centre, e, t = around_best(state, moves, sampler.losses(sets, moves))
+                guesses = first_moves(self._sampler(), sets, state[:, 0])
+                moves = self._shifts(model, predicted - state[:, :1])
+                moves[:, 1::2] += noise
+                moves = torch.cat([self._shifts(model, guesses), moves], 1)
+                centre, e, t = around_best(state, moves, self._losses(sets, moves))
             else:
-                centre, shift = train.y[:, None], predicted - train.y[:, None]
-                t = sampler.losses(Forecasts.of_outcomes(task, train.y), shift)
-                e = shift.unsqueeze(2)
+                centre, e = train.y[:, None], (predicted - train.y[:, None]).unsqueeze(2)
+                e[:, 1::2] += noise
+                t = self._losses(Forecasts.of_outcomes(task, train.y), e)
             e = (e / unit).flatten(2)
             t = t / t.mean().clamp(min=1e-30)
         theta = self._theta(deepcopy(model.units), train, e, t)

@@ -5,9 +5,10 @@
     train    mean_n phi_n(m(x_n) - c_n) -> min over the forecaster m
 
 A point forecast is perturbed around the outcome, F_n = c_n = y_n. A mixture is perturbed as a
-set: F_n are its draws at x_n, shifted together and stretched about their mean. m(x) then holds its
-mean and the logarithm of its deviations, and c_n those at which the decision costs least at y_n.
-That mean is not y_n: a cost that is not symmetric puts the decision of a set off its mean.
+set: F_n are its draws at x_n, shifted together, m(x) is its mean, and c_n the mean at which the
+decision costs least at y_n. That mean is not y_n: a cost that is not symmetric puts the decision of
+a set off its mean. With ``stretch`` the draws are also stretched about their mean, and m(x) and c_n
+hold the logarithm of the deviations, too.
 
 Shah, Wang, Wilder, Perrault and Tambe, Decision-Focused Learning without Decision-Making: Learning
 Locally Optimized Decision Losses, NeurIPS 2022.
@@ -46,7 +47,7 @@ STRETCH = 0.3  # standard deviation of the logarithm of the factor, for ``spread
 class Fitted:
     """phi_n for n pairs, at (m - centre_n) / unit(x_n), and its weight in the training loss.
 
-    m is (1, ...) for a point, its mean, and (2, ...) for a mixture, with its log deviations.
+    m is (P, ...): the mean, and with ``stretch`` the log deviations.
     """
 
     centre: Float[Tensor, "n ..."]
@@ -58,12 +59,14 @@ class LocalLossMethod(ForecastMethod):
     """A forecast by likelihood, then trained on a learned loss for each pair.
 
     Errors are measured in ``spread`` standard deviations of the first forecast's residuals. The
-    epoch whose decisions cost least on the validation rows is used, or the first stage.
+    epoch whose decisions cost least on the validation rows is used, or the first stage. Of a
+    mixture the locations are trained, with ``stretch`` all parameters.
     """
 
     loss: LocalLoss
     samples: int | None
     spread: float
+    stretch: bool
     cache: Path | str | None
 
     radius_: Tensor  # one unit of error, in standard deviations of the labels
@@ -73,7 +76,7 @@ class LocalLossMethod(ForecastMethod):
         """Sample decisions and fit phi_n to them."""
 
     def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
-        return {"acceptance": "least validation cost", "trains": "all parameters"}
+        return {"acceptance": "least validation cost"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,15 +107,29 @@ class LocalLossMethod(ForecastMethod):
     def _unit(self, model: Network, x: Tensor) -> Tensor:
         """One unit of error at each x, (B, 1, P, *y_shape), of the numbers of ``_state``."""
         shift = model.units.spread(x, self.radius_.expand(len(x), *self.radius_.shape))
-        if not isinstance(model, MixtureForecast):
+        if not self._stretches(model):
             return shift.unsqueeze(2)
         return torch.stack([shift, torch.full_like(shift, STRETCH * self.spread)], 2)
 
     def _state(self, model: Network, x: Tensor) -> Tensor:
-        """What a local loss sees of the forecast, (B, P, *y_shape), P = 2 for a mixture."""
-        if not isinstance(model, MixtureForecast):
-            return model.mean(x).unsqueeze(1)
-        return torch.stack([model.mean(x), model.log_deviation(x)], 1)
+        """What a local loss sees of the forecast, (B, P, *y_shape), P = 2 with ``stretch``."""
+        parts = [model.mean(x)]
+        if self._stretches(model):
+            assert isinstance(model, MixtureForecast)
+            parts.append(model.log_deviation(x))
+        return torch.stack(parts, 1)
+
+    def _stretches(self, model: Network) -> bool:
+        return self.stretch and isinstance(model, MixtureForecast)
+
+    def _shifts(self, model: Network, shifts: Tensor) -> Tensor:
+        """Moves (n, K, P, ...) that shift a forecast and leave its deviations."""
+        still = [torch.zeros_like(shifts)] * self._stretches(model)
+        return torch.stack([shifts, *still], 2)
+
+    def _losses(self, sets: Forecasts, moves: Tensor) -> Tensor:
+        """t_nk of moves (n, K, P, ...)."""
+        return self._sampler().losses(sets, moves if moves.shape[2] > 1 else moves[:, :, 0])
 
     def _sampler(self) -> Sampler:
         return Sampler(
@@ -135,8 +152,14 @@ class LocalLossMethod(ForecastMethod):
             value: Tensor = (weight * self.loss.value(parameters, e)).mean()
             return value
 
+        if isinstance(model, MixtureForecast) and not self.stretch:
+            locations = getattr(model.head, "location", model.head)  # an own head may be one piece
+            model.requires_grad_(False)
+            locations.requires_grad_(True)
         pairs = Dataset(train.x, packed)
-        return self._refine(task, model, loss, train, val, [self.training], pairs)
+        histories = self._refine(task, model, loss, train, val, [self.training], pairs)
+        model.requires_grad_(True)
+        return histories
 
 
 @dataclass
@@ -144,8 +167,7 @@ class LODL(LocalLossMethod):
     """Fits a loss phi_n to decision costs for each pair, then trains the forecast on phi_n.
 
     The epoch whose decisions cost least on the validation rows is used. Where that is the first
-    stage, ``history_[1].best_epoch`` is -1. Of a mixture, the losses see the mean and the
-    deviations, and the second stage trains all parameters.
+    stage, ``history_[1].best_epoch`` is -1.
 
     Args:
         task: Task. The cost and the feasible set.
@@ -157,6 +179,8 @@ class LODL(LocalLossMethod):
             M times the work for each, and half as many samples again to find the best location.
         spread: float, default 1.5. Standard deviation of the perturbations, in standard deviations
             of the residuals of the first forecast.
+        stretch: bool, default False. Of a mixture, False shifts the draws and trains the
+            locations; True also stretches the draws about their mean and trains all parameters.
         draws: int, default 100. Number of outcomes sampled from the forecast to decide; None uses
             the expected cost in closed form, for a mixture and a task that has one.
         encoder: function without arguments that builds the network from x to its code, default
@@ -192,6 +216,7 @@ class LODL(LocalLossMethod):
     loss: LocalLoss = field(default_factory=LossNetwork)
     samples: int | None = None
     spread: float = 1.5
+    stretch: bool = False
     draws: int | None = 100
     encoder: Builder | None = None
     level: Level | None = None
@@ -221,7 +246,7 @@ class LODL(LocalLossMethod):
             if isinstance(model, MixtureForecast):
                 centre, e, t = self._around_sets(task, model, train, noise)
             else:
-                t = self._sampler().losses(Forecasts.of_outcomes(task, train.y), noise[:, :, 0])
+                t = self._losses(Forecasts.of_outcomes(task, train.y), noise)
                 centre, e = train.y[:, None], noise
             # a pair whose decision hardly matters weighs little; its loss is fitted all the same
             scale = t.mean(1)
@@ -242,22 +267,19 @@ class LODL(LocalLossMethod):
         """The best states, and moves from them with their losses over that at the best."""
         sets = Forecasts(task, self._cost(task, model, train.x), train.y)
         state = self._state(model, train.x)
-        guesses = first_moves(self._sampler(), sets, state[:, 0])
-        about = unstretched((train.y - state[:, 0])[:, None])
+        guesses = self._shifts(model, first_moves(self._sampler(), sets, state[:, 0]))
+        about = self._shifts(model, (train.y - state[:, 0])[:, None])
         moves = torch.cat([guesses, about + noise[:, ::2]], 1)
-        t = self._sampler().losses(sets, moves)
+        t = self._losses(sets, moves)
         more = best_move(t, moves)[:, None] + noise
-        moves, t = (
-            torch.cat([moves, more], 1),
-            torch.cat([t, self._sampler().losses(sets, more)], 1),
-        )
+        moves, t = torch.cat([moves, more], 1), torch.cat([t, self._losses(sets, more)], 1)
         return around_best(state, moves, t)
 
 
 def first_moves(
     sampler: Sampler, sets: Forecasts, mean: Float[Tensor, "n ..."]
-) -> Float[Tensor, "n G 2 ..."]:
-    """Moves that may bring the decision of a set to the best one.
+) -> Float[Tensor, "n G ..."]:
+    """Shifts that may bring the decision of a set to the best one.
 
     For costs of y - a that is the difference of the decisions, a(y_n) - a(F_n), in the interior
     of C; also tried are the mean to y_n, and no move.
@@ -267,12 +289,7 @@ def first_moves(
     if sets.task.feasible.dim == prod(y.shape[1:]):
         shift = sampler.hindsight(sets.task, y) - sampler.decisions(sets)
         guesses.insert(0, shift.reshape(y.shape))
-    return unstretched(torch.stack(guesses, 1))
-
-
-def unstretched(shifts: Float[Tensor, "n K ..."]) -> Float[Tensor, "n K 2 ..."]:
-    """Moves that shift a forecast and leave its deviations."""
-    return torch.stack([shifts, torch.zeros_like(shifts)], 2)
+    return torch.stack(guesses, 1)
 
 
 def around_best(
