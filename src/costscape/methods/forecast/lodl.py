@@ -6,9 +6,10 @@
 
 A point forecast is perturbed around the outcome, F_n = c_n = y_n. A mixture is perturbed as a
 set: F_n are its draws at x_n, shifted together, m(x) is its mean, and c_n the mean at which the
-decision costs least at y_n. That mean is not y_n: a cost that is not symmetric puts the decision of
-a set off its mean. With ``stretch`` the draws are also stretched about their mean, and m(x) and c_n
-hold the logarithm of the deviations, too.
+decision costs least at y_n. That mean is not y_n: a cost that is not symmetric puts the decision
+of a set off its mean. With ``stretch`` the draws are also stretched about their mean, and m(x) and
+c_n hold the logarithm of the deviations, too. A shift alone reaches the best decision of a pair,
+so the stretch of c_n is mostly 1: the second stage then holds the deviations where they are.
 
 Shah, Wang, Wilder, Perrault and Tambe, Decision-Focused Learning without Decision-Making: Learning
 Locally Optimized Decision Losses, NeurIPS 2022.
