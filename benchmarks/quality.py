@@ -114,7 +114,7 @@ def _line(problem, cells, ours):
         cell
         for cell in cells.values()
         if not cell.is_ours and cell.score and best and cell.score.n == 1 < best.score.n
-        if cell.difference.mean is not None and cell.difference.mean < 0
+        if cell.difference and cell.difference.mean is not None and cell.difference.mean < 0
     ]
     return Line(problem, {name: cells.get(name) for name in ours}, best, tuple(lower))
 

@@ -10,6 +10,7 @@ from costscape.methods.forecast.decision_samples import (
     perturbations,
 )
 from costscape.problems import synthetic_convex, synthetic_nonconvex
+from costscape.problems.two_sided import TwoSided
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import ProjectedAdam, Separable, Solver
 
@@ -182,3 +183,29 @@ def test_a_broken_cache_is_made_again_and_says_so(tmp_path, harm):
     with pytest.warns(UserWarning, match="cannot be read .* made again"):
         assert torch.equal(Sampler(cache=tmp_path).losses(f, e), right)
     assert torch.equal(Sampler(cache=tmp_path).losses(f, e), right)
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["draws", "normal laws"])
+def test_a_move_stretches_a_forecast_about_its_mean(closed):
+    cost = TwoSided(short=3.0, spare=1.0, short_squared=0.0, spare_squared=0.0, cubic=0.0)
+    task = SeparableTask(cost, Box(-50.0, 50.0, dim=2), convex=True, normal=cost.mean).double()
+    rng = torch.Generator().manual_seed(0)
+    like = {"generator": rng, "dtype": torch.float64}
+    y, means = torch.randn(4, 2, **like), torch.randn(4, 3, 2, **like)
+    sd = torch.rand(4, 3, 2, **like)
+    weights = torch.rand(4, 3, **like).softmax(1)
+    moves = torch.randn(4, 1, 2, 2, **like)
+
+    def sets(means, sd):
+        if closed:
+            s = Scenarios(weights, torch.cat([means, sd], -1), own=True)
+            return Forecasts(task, ExpectedCost(task.of_normals(), s), y)
+        return Forecasts(task, ExpectedCost(task, Scenarios(weights, means, own=True)), y)
+
+    middle = (weights[..., None] * means).sum(1, keepdim=True)
+    factor = moves[:, :, 1].exp()
+    by_hand = sets(middle + moves[:, :, 0] + factor * (means - middle), factor * sd)
+    sampler = Sampler()
+    expected = sampler.losses(by_hand, torch.zeros(4, 1, 2, dtype=torch.float64))
+    assert torch.allclose(sampler.losses(sets(means, sd), moves), expected, atol=1e-6)
+    assert not torch.allclose(sampler.losses(sets(means, sd), moves[:, :, 0]), expected, atol=1e-2)

@@ -63,6 +63,24 @@ def test_predictions_are_those_of_fits_along_their_epochs(newsvendor, demand):
     assert torch.equal(seen, model._predictions(Dataset(x, y)))
 
 
+@pytest.mark.parametrize("perturb", [False, True])
+def test_losses_are_sampled_at_the_predictions_and_half_of_them_with_noise(
+    newsvendor, demand, monkeypatch, perturb
+):
+    x, y = demand(60)
+    method = tiny(newsvendor(), perturb=perturb)
+    asked = []
+    sampled = EGL._losses
+    monkeypatch.setattr(EGL, "_losses", lambda *a: asked.append(a[2]) or sampled(*a))
+    method.fit(x, y, val=(x, y))
+    predicted = method._predictions(Dataset(x, y))
+    at = (asked[0][:, :, 0] + y[:, None] - predicted).abs() < 1e-5
+    assert at[:, ::2].all()
+    assert at[:, 1::2].all() == (not perturb)
+    if perturb:
+        assert not at[:, 1::2].any()
+
+
 def test_predictions_are_kept_where_scores_are_read_seldom(newsvendor, demand):
     x, y = demand(100)
     seldom = replace(SHORT, score_every=5)

@@ -128,7 +128,7 @@ def test_no_round_is_kept_that_is_worse_than_the_start(newsvendor, demand):
     wild = Steps(count=2, lr=1.0)
     model = small(newsvendor(), descent=wild).fit(x, y)
     history = model.history_[-1]
-    assert history.best_epoch == 0
+    assert history.best_epoch == -1
     assert history.best == min(history.scores) == history.scores[0]
     assert len(history.scores) == 3
 

@@ -84,27 +84,42 @@ def test_a_mixture_is_not_worse_than_its_start(newsvendor, demand):
     assert cost(found) <= cost(start) + 1e-3
 
 
-def test_the_centre_of_a_set_is_where_its_decision_is_the_outcome(newsvendor, demand):
+@pytest.mark.parametrize("stretch", [False, True], ids=["shifts", "shifts and stretches"])
+def test_the_centre_of_a_set_is_where_its_decision_is_the_outcome(newsvendor, demand, stretch):
     # the decision of a set on a newsvendor is its 0.75 quantile, so that is to be at y
     task = newsvendor()
     x, y = demand(40)
-    model = tiny(task, forecast=Mixture(), draws=50).fit(x, y)
+    model = tiny(task, forecast=Mixture(), draws=50, stretch=stretch).fit(x, y)
     fitted = model._fit_losses(task, model.model_, Dataset(x, y))
     draws = model.scenarios(x).values
-    mean = model.model_.mean(x)
-    moved = draws + (fitted.centre - mean)[:, None]
+    shift, *log_factor = (fitted.centre - model._state(model.model_, x)).unbind(1)
+    assert len(log_factor) == stretch
+    middle = draws.mean(1, keepdim=True)
+    factor = log_factor[0].exp()[:, None] if stretch else 1.0
+    moved = middle + shift[:, None] + factor * (draws - middle)
     quantile = moved.quantile(0.75, 1)
     assert float((quantile - y).detach().abs().mean()) < 0.03
 
 
-def test_the_spread_of_a_mixture_is_that_of_its_start(newsvendor, demand):
-    x, y = demand(80)
-    same = {"forecast": Mixture(), "draws": 10, "encoder": partial(MLP, 2, hidden=8)}
-    start = TwoStage(newsvendor(), **same, training=SHORT).fit(x, y)
-    found = tiny(newsvendor(), forecast=Mixture()).fit(x, y)
-    deviations = [m.model_.laws(x).values[..., 1:] for m in (start, found)]
-    assert torch.equal(*deviations)
-    assert all(p.requires_grad for p in found.model_.parameters())
+@pytest.mark.parametrize("stretch", [False, True], ids=["locations", "all"])
+def test_the_second_stage_trains_the_locations_of_a_mixture_or_all_of_it(
+    newsvendor, demand, monkeypatch, stretch
+):
+    x, y = demand(40)
+    trained = set()
+
+    def record(self, task, model, loss, train, val, ways, pairs):
+        trained.update(name for name, p in model.named_parameters() if p.requires_grad)
+        model.zero_grad()
+        loss(pairs, torch.Generator()).backward()
+        assert all((p.grad is not None) == p.requires_grad for p in model.parameters())
+        return []
+
+    monkeypatch.setattr(LODL, "_refine", record)
+    found = tiny(newsvendor(), forecast=Mixture(2), stretch=stretch).fit(x, y).model_
+    names = {name for name, p in found.named_parameters() if p.requires_grad}
+    assert trained == {name for name in names if stretch or name.startswith("head.location.")}
+    assert len(names) == len(list(found.parameters()))
 
 
 def test_a_second_stage_that_costs_more_is_dropped(newsvendor, demand, monkeypatch):
@@ -121,23 +136,9 @@ def test_a_second_stage_that_costs_more_is_dropped(newsvendor, demand, monkeypat
     assert torch.equal(found.decide(x), start.decide(x))
 
 
-@pytest.mark.parametrize("alike", [1, 5], ids=["independent rows", "five equal neighbours"])
-def test_a_second_stage_is_accepted_by_the_standard_error_of_blocks(
-    newsvendor, demand, monkeypatch, alike
-):
-    (x, y), held = demand(80), demand(80, seed=1)
-    saved = torch.randn(16, generator=torch.Generator().manual_seed(0))
-    saved = (saved - saved.mean()) / saved.std() + 0.17  # 1.5 standard errors of 80 rows
-    rows = saved.repeat_interleave(5) if alike > 1 else saved.repeat(5)
-    costs = iter([rows, torch.zeros(80)])
-    monkeypatch.setattr(LODL, "_paid", lambda *told: next(costs))
-    found = tiny(newsvendor()).fit(x, y, val=held)
-    assert (found.history_[1].best_epoch == -1) is (alike > 1)
-
-
 def test_the_rule_of_acceptance_is_in_the_recipe(newsvendor, demand):
     told = tiny(newsvendor()).resolved_defaults(Dataset(*demand(10)))
-    assert told["acceptance"] == "block standard error"
+    assert told["acceptance"] == "least validation cost"
 
 
 def test_a_closed_form_mixture_is_sampled_without_draws():
@@ -241,3 +242,14 @@ def test_a_saved_model_needs_nothing_of_the_fit(newsvendor, demand, tmp_path):
 def test_settings_out_of_range_are_refused(newsvendor, settings, error, said):
     with pytest.raises(error, match=said):
         tiny(newsvendor(), **settings)
+
+
+def test_the_papers_numbers_fit_from_end_to_end(newsvendor, demand):
+    paper = LODL.as_in_paper(newsvendor())
+    assert (paper.samples, paper.loss) == (5000, LossNetwork(hidden=100, layers=4))
+    x, y = demand(5)
+    few = {"samples": 20, "draws": 10, "encoder": partial(MLP, 2, hidden=8), "training": SHORT}
+    model = LODL.as_in_paper(newsvendor(), forecast=Mixture(), **few).fit(x, y)
+    assert model.loss == paper.loss
+    assert len(model.history_[1].losses) == 2
+    assert (model.decide(x) > 0).all()

@@ -123,6 +123,14 @@ def test_normal_cg_solves_symmetric_systems_that_are_not_positive():
     assert all(late <= early + 1e-9 for early, late in pairwise(errors))
 
 
+def test_the_ridge_is_on_the_square_of_the_curvature():
+    A = torch.diag(torch.tensor([2.0, -1.0, 0.1, 0.01], dtype=torch.float64))
+    b = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
+    (u,) = normal_cg(lambda v: [A @ v[0]], [b], 8, ridge=1e-3)
+    expected = torch.linalg.solve(A @ A + 1e-3 * torch.eye(4, dtype=torch.float64), A @ b)
+    assert torch.allclose(u, expected, rtol=1e-6)
+
+
 def test_of_a_zero_slope_normal_cg_makes_zero():
     zero = [torch.zeros(3)]
     assert torch.equal(normal_cg(lambda v: v, zero, 5)[0], torch.zeros(3))
@@ -229,7 +237,7 @@ def test_outcomes_may_be_tables_and_numbers_double():
 def test_no_round_is_kept_that_is_worse_than_the_start(newsvendor, demand):
     wild = Training(batch_size=16, lr=1.0)
     history = small(newsvendor(), inner=wild).fit(*demand(60)).history_[-1]
-    assert history.best_epoch == 0
+    assert history.best_epoch == -1
     assert history.best == min(history.scores) == history.scores[0]
     assert len(history.scores) == 3
 

@@ -184,6 +184,13 @@ class MixtureForecast(ForecastNetwork):
         logits, m, _ = self._parts_in_user_units(x)
         return torch.einsum("bk,bk...->b...", logits.softmax(-1), m)
 
+    def log_deviation(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+        """The logarithm of the mixture's standard deviations, in the user's units."""
+        logits, m, s = self._parts_in_user_units(x)
+        off = m - torch.einsum("bk,bk...->b...", logits.softmax(-1), m).unsqueeze(1)
+        square = torch.einsum("bk,bk...->b...", logits.softmax(-1), s.square() + off.square())
+        return square.log() / 2
+
     def loss(
         self, x: Float[Tensor, "B ..."], y: Float[Tensor, "B ..."], rng: Generator | None = None
     ) -> Float[Tensor, "B"]:

@@ -7,6 +7,7 @@ from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import Row
 from costscape.bench.report.result_tables import text_table
 from costscape.bench.report.summary import Cell, is_named, summarise
+from costscape.bench.report.two_stage_starts import START
 
 NOT_RUN = "-"
 
@@ -41,6 +42,8 @@ def _cell(cell: Cell | None, least: float) -> str:
         return NOT_RUN
     if cell.score is None:
         return "refused" if cell.refused else "failed"
+    if cell.is_its_start:
+        return START
     fewer = f" n={cell.score.n}" if cell.score.n < cell.most else ""
     clear = cell.difference is not None and cell.difference.verdict == "better"
     better = clear and cell.score.mean < least

@@ -11,6 +11,7 @@ from costscape.bench.report.published import caption, printed
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import QUICK, counted, quick, sources, title_of
 from costscape.bench.report.summary import Cell, Stat, summarise
+from costscape.bench.report.two_stage_starts import SAME, START
 
 ROWS_AND_SEEDS, SEEDS = "rows and seeds", "seeds"
 
@@ -115,6 +116,8 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
     def stat(name: str) -> Callable[[Cell], str]:
         def text(cell: Cell) -> str:
             value: Stat | None = getattr(cell, name)
+            if cell.is_its_start:
+                return START if value and name == known[0] else ""
             return mean_sd(value.mean, value.sd) if value else ""
 
         return text
@@ -147,7 +150,8 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
 
 
 def _at_origin(index: int, cell: Cell) -> str:
-    return number(cell.by_origin[index]) if index < len(cell.by_origin) else ""
+    known = index < len(cell.by_origin) and not cell.is_its_start
+    return number(cell.by_origin[index]) if known else ""
 
 
 def _line(cell: Cell, columns: Mapping[str, Callable[[Cell], str]]) -> Line:
@@ -178,6 +182,11 @@ def _captions(
         sentences.append(
             "An interval marked s is Student's over seeds alone, which leaves out the chance in "
             "the test rows: their costs were not kept for both methods."
+        )
+    if any(cell.is_its_start for cell in cells):
+        sentences.append(
+            f'"{START}": in every run the second stage did not lower the validation cost, or the '
+            f"{measure} is within {SAME:.1%} of that of the two-stage method it starts from."
         )
     if devices:
         several = len(devices) > 1

@@ -4,7 +4,8 @@ The measure m of a problem is the gap where every successful run has one, else t
 the cost. The caller names its methods; all others are opponents. The best opponent of a problem
 has the lowest mean m on common seeds (``best_of``); an opponent with a single seed counts only if
 no other has more. ``differences`` compares each method with it; a difference whose interval holds
-0 is a tie. Quick runs have smaller data, so they are a problem of their own.
+0 is a tie. Quick runs have smaller data, so they are a problem of their own. A method whose second
+stage changes nothing (``two_stage_starts``) is neither the best opponent nor compared with it.
 """
 
 import math
@@ -17,6 +18,7 @@ import numpy as np
 from costscape.bench.report.differences import PairedDifference, paired
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import MEASURES, counted, failure, place, title_of
+from costscape.bench.report.two_stage_starts import START, is_unchanged, start_of
 
 MAIN, OURS, BEST, OTHER = "main", "ours", "best", "other"  # roles of cells
 
@@ -42,6 +44,8 @@ class Cell:
     - ``difference``: to the best opponent; None for itself, and if there is nothing to compare.
     - ``fit_seconds``, ``decide_seconds``: means.
     - ``by_origin``: the mean measure at each origin, where the runs have origins.
+    - ``unchanged``: in how many runs the second stage changed nothing, so that the decisions are
+      those of the two-stage start; ``judged`` is in how many that is known.
     """
 
     problem: str
@@ -64,6 +68,13 @@ class Cell:
     most: int = 0
     difference: PairedDifference | None = None
     by_origin: tuple[float, ...] = ()
+    unchanged: int = 0
+    judged: int = 0
+
+    @property
+    def is_its_start(self) -> bool:
+        """Whether no run is known to have moved from its two-stage start."""
+        return 0 < self.unchanged == self.judged
 
     @property
     def label(self) -> str:
@@ -85,11 +96,13 @@ class Cell:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a bare number would hide: fewer seeds than others, and failed runs."""
+        """What a bare number would hide: fewer seeds, second stages without effect, failures."""
         n = len(self.seeds)
         fewer = f"({n} seed{'s' * (n != 1)})" if 0 < n < self.most else ""
         failed = f"failed ({self.failed} of {self.runs})" if self.failed else ""
-        return tuple(remark for remark in (fewer, failed) if remark)
+        some = 0 < self.unchanged < self.judged
+        same = f"({START} in {self.unchanged} of {self.judged})" if some else ""
+        return tuple(remark for remark in (fewer, same, failed) if remark)
 
 
 def summarise(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[Cell]:
@@ -148,13 +161,14 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
         (key for key in MEASURES if served and all(row[key] is not None for row in served)),
         "regret",
     )
-    cells = [_cell(group, measure, ours) for group in groups.values()]
+    cells = [_cell(group, measure, ours, _starts(group, groups)) for group in groups.values()]
     most = max(len(cell.seeds) for cell in cells)
     scored = {
         name: {row["seed"]: row for row in _served(runs) if row[measure] is not None}
         for name, runs in groups.items()
     }
-    others = [c for c in sorted(cells, key=_rank) if not c.is_ours and c.score is not None]
+    ranked = [c for c in sorted(cells, key=_rank) if not c.is_its_start and c.score is not None]
+    others = [cell for cell in ranked if not cell.is_ours]
     several = [cell for cell in others if len(cell.seeds) > 1]
     best = best_of(
         {
@@ -165,14 +179,21 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
     compared = []
     for cell in cells:
         difference = None
-        if best is not None and cell.label != best and cell.score is not None:
+        if best is not None and cell.label != best and cell in ranked:
             difference = paired(scored[cell.label], scored[best], measure, best)
         role = BEST if cell.label == best else cell.role
         compared.append(replace(cell, role=role, most=most, difference=difference))
     return sorted(compared, key=_rank)
 
 
-def _cell(rows: list[Row], measure: str, ours: Sequence[str]) -> Cell:
+def _starts(rows: list[Row], groups: dict[str, list[Row]]) -> dict[int, Row]:
+    """The two-stage runs, by seed, from which these runs start; none where they are not kept."""
+    name = start_of(rows[0]["method"])
+    same = groups.get(label(name, rows[0]["changes"]), []) if name else []
+    return {row["seed"]: row for row in _served(same)}
+
+
+def _cell(rows: list[Row], measure: str, ours: Sequence[str], starts: Mapping[int, Row]) -> Cell:
     first, name = rows[0], label(rows[0]["method"], rows[0]["changes"])
     seeds = [row["seed"] for row in rows]
     if len(set(seeds)) < len(seeds):
@@ -182,6 +203,7 @@ def _cell(rows: list[Row], measure: str, ours: Sequence[str]) -> Cell:
             f"more than once. Keep one row of it."
         )
     served = _served(rows)
+    known = [is_unchanged(row, starts.get(row["seed"]), measure) for row in served]
     fit, decide = (_stat(served, f"{what}_seconds") for what in ("fit", "decide"))
     main = MAIN if ours and name == ours[0] else OURS
     return Cell(
@@ -203,6 +225,8 @@ def _cell(rows: list[Row], measure: str, ours: Sequence[str]) -> Cell:
         quick=bool(first.get("quick")),
         role=main if is_named(first["method"], ours) else OTHER,
         by_origin=_by_origin(served, measure),
+        unchanged=known.count(True),
+        judged=len(known) - known.count(None),
     )
 
 

@@ -89,4 +89,5 @@ class PointRounds(ForecastMethod):
                 show(t + 1, f"validation cost {history.scores[-1]:.5g}")
         model.load_state_dict(best)
         model.eval()
+        history.best_epoch -= 1  # as elsewhere: -1 is the start, 0 the first round
         return history

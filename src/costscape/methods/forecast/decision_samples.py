@@ -2,9 +2,10 @@
 
     t_nk = f(y_n, a(F_n + e_nk)) - f(y_n, a(y_n)) >= 0
 
-F_n is the forecast of pair n, one outcome or the draws of a distribution; a move e shifts all of
-it by one vector; a(F) minimises the mean cost over F, and a(y_n) is the best decision in
-hindsight. These n x K decisions are the expensive part of a learned loss, and can be kept on disk.
+F_n is the forecast of pair n, one outcome or the draws of a distribution. A move e shifts all of
+it by one vector, and may stretch it about its mean. a(F) minimises the mean cost over F, and
+a(y_n) is the best decision in hindsight. These n x K decisions are the expensive part of a learned
+loss, and can be kept on disk.
 """
 
 import hashlib
@@ -154,13 +155,25 @@ def _one_outcome(task: Task, y: Tensor) -> ExpectedCost:
 
 
 def _moved(g: ExpectedCost, moves: Tensor) -> ExpectedCost:
-    """The forecasts of n rows, each moved in K ways, as n x K rows."""
+    """The forecasts of n rows, each moved in K ways, as n x K rows.
+
+    Moves (n, K, ...) shift every outcome. Moves (n, K, 2, ...) hold a shift and the logarithm of
+    a factor, by which outcomes are stretched about their mean.
+    """
     w, values = g.scenarios.weights, g.scenarios.values
-    k, wide = moves.shape[1], values.shape[-1] - moves.shape[-1]
-    if wide:  # deviations stay
-        moves = torch.nn.functional.pad(moves, (0, wide))
-    y = (values.unsqueeze(1) + moves.unsqueeze(2)).flatten(0, 1)
-    return ExpectedCost(g.task, Scenarios(w.repeat_interleave(k, 0), y), g.memory)
+    k, d = moves.shape[1], moves.shape[-1]
+    y, deviations = values[..., :d].unsqueeze(1), values[..., d:].unsqueeze(1)
+    if moves.ndim > values.ndim:
+        moves, factor = moves[:, :, :1], moves[:, :, 1:].exp()
+        mean = torch.einsum("ns,nks...->nk...", w, y).unsqueeze(2)
+        y = mean + factor * (y - mean)
+        deviations = factor * deviations if deviations.shape[-1] else deviations
+    else:
+        moves = moves.unsqueeze(2)
+    y = y + moves
+    if deviations.shape[-1]:
+        y = torch.cat([y, deviations.expand(*y.shape[:3], *deviations.shape[3:])], -1)
+    return ExpectedCost(g.task, Scenarios(w.repeat_interleave(k, 0), y.flatten(0, 1)), g.memory)
 
 
 def hindsight_actions(

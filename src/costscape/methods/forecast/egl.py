@@ -1,7 +1,7 @@
 """EGL: one learned loss for all pairs, fitted where models really predict.
 
     sample   yhat_nk: the predictions at x_n of least-squares models along their training,
-             every second one with noise added
+             with ``perturb`` every second one with noise added
              t_nk = f(y_n, a(yhat_nk)) - f(y_n, a(y_n))
     fit      theta(x, y): mean_nk (phi(yhat_nk - c_n; theta(x_n, y_n)) - t_nk)^2 -> min
     train    mean_n phi(m(x_n) - c_n; theta(x_n, y_n)) -> min over the forecaster m, theta fixed
@@ -44,9 +44,8 @@ class EGL(LocalLossMethod):
 
     The parameters of the loss are the output of a network of (x, y).
 
-    The second stage is used only if its decisions cost less on the validation rows than those of
-    the first, by more than one block-bootstrap standard error of the difference; else
-    ``history_[1].best_epoch`` is -1. Of a mixture, the second stage trains the locations only.
+    The epoch whose decisions cost least on the validation rows is used. Where that is the first
+    stage, ``history_[1].best_epoch`` is -1.
 
     Args:
         task: Task. The cost and the feasible set.
@@ -55,9 +54,13 @@ class EGL(LocalLossMethod):
             DirectedWeightedMSE(), Quadratic(), DirectedQuadratic() or LossNetwork().
         samples: int, default 32. Number of predictions of each outcome to decide on, a quarter of
             them from each of four least-squares fits.
-        spread: float, default 1.5. Standard deviation of the noise on every second prediction, in
-            standard deviations of the residuals of the first forecast. Least-squares models all
-            predict near the mean; a forecast trained on the learned loss predicts elsewhere.
+        perturb: bool, default True. Add noise to every second prediction. Least-squares models all
+            predict near the mean; a forecast trained on the learned loss predicts elsewhere. False
+            takes the predictions alone, as in the paper.
+        spread: float, default 1.5. Standard deviation of the noise, in standard deviations of the
+            residuals of the first forecast.
+        stretch: bool, default False. Of a mixture, False shifts the draws and trains the
+            locations; True also stretches the draws about their mean and trains all parameters.
         draws: int, default 100. Number of outcomes sampled from the forecast to decide; None uses
             the expected cost in closed form, for a mixture and a task that has one.
         encoder: function without arguments that builds the network from x to its code, default
@@ -93,7 +96,9 @@ class EGL(LocalLossMethod):
     forecast: Forecast = field(default_factory=Point)
     loss: LocalLoss = field(default_factory=LossNetwork)
     samples: int = 32
+    perturb: bool = True
     spread: float = 1.5
+    stretch: bool = False
     draws: int | None = 100
     encoder: Builder | None = None
     level: Level | None = None
@@ -104,21 +109,24 @@ class EGL(LocalLossMethod):
     seed: int = 0
 
     def _fit_losses(self, task: Task, model: Network, train: Dataset) -> Fitted:
-        sampler, predicted = self._sampler(), self._predictions(train)
+        predicted = self._predictions(train)
         rng = Generator(train.x.device).manual_seed(self.seed)
         with torch.no_grad():
             unit = self._unit(model, train.x)
-            noise = perturbations(len(train), self.samples // 2, train.y[0], rng)
-            predicted[:, 1::2] += unit * noise
+            noise = unit * perturbations(len(train), self.samples // 2, unit[0, 0], rng)
+            noise = noise * self.perturb
             if isinstance(model, MixtureForecast):
                 sets = Forecasts(task, self._cost(task, model, train.x), train.y)
-                mean = model.mean(train.x)
-                moves = predicted - mean[:, None]
-                moves = torch.cat([first_moves(sampler, sets, mean), moves], 1)
-                centre, e, t = around_best(mean, moves, sampler.losses(sets, moves))
+                state = self._state(model, train.x)
+                guesses = first_moves(self._sampler(), sets, state[:, 0])
+                moves = self._shifts(model, predicted - state[:, :1])
+                moves[:, 1::2] += noise
+                moves = torch.cat([self._shifts(model, guesses), moves], 1)
+                centre, e, t = around_best(state, moves, self._losses(sets, moves))
             else:
-                centre, e = train.y, predicted - train.y[:, None]
-                t = sampler.losses(Forecasts.of_outcomes(task, train.y), e)
+                centre, e = train.y[:, None], (predicted - train.y[:, None]).unsqueeze(2)
+                e[:, 1::2] += noise
+                t = self._losses(Forecasts.of_outcomes(task, train.y), e)
             e = (e / unit).flatten(2)
             t = t / t.mean().clamp(min=1e-30)
         theta = self._theta(deepcopy(model.units), train, e, t)
@@ -166,13 +174,13 @@ class EGL(LocalLossMethod):
         with seeded(self.seed, train.x.device):
             encoder = encoder_for(self.encoder, tuple(train.x.shape[1:]))
             start = self.loss.start(e.shape[2], Generator().manual_seed(self.seed))
-            theta = LossParameters(encoder, units, start, e.shape[2])
+            theta = LossParameters(encoder, units, start, train.y[0].numel())
         theta = theta.to(train.x)
-        k, d = t.shape[1], e.shape[2]
+        k, d, size = t.shape[1], e.shape[2], train.y[0].numel()
         packed = torch.cat([train.y.flatten(1), t, e.flatten(1)], 1)
 
         def miss(batch: Dataset, rng: Generator) -> Tensor:
-            y, costs, errors = batch.y.split([d, k, k * d], 1)
+            y, costs, errors = batch.y.split([size, k, k * d], 1)
             phi = self.loss.value(
                 theta(batch.x, y.reshape(-1, *self.y_shape_)), errors.unflatten(1, (k, d))
             )

@@ -60,6 +60,11 @@ class ForecastMethod(ScenarioMethod):
             )
         self.forecast.check(self.task, self.draws)
 
+    def chosen(self) -> dict[str, Any]:
+        """``epoch`` of the later stage whose weights are used; 0 is the first stage, unchanged."""
+        later = self.history_[1:]
+        return {"epoch": max(h.best_epoch + 1 for h in later)} if later else {}
+
     def _fit(self, train: Dataset, val: Dataset) -> None:
         task, train, val = self._on_device(train, val)
         with seeded(self.seed, train.x.device):

@@ -36,7 +36,8 @@ from costscape.solvers import Auto, Solver
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
 
-RATE = 1e-4  # a tenth of the paper's: as good where the second stage helps, else less harmful
+RATE = 1e-4  # that of the authors' code
+BATCH = 1024  # rows in a step at most, so that the samples of 6,000 rows fit into memory
 VARIANCES = (0.0025, 0.005, 0.0125)  # in squared widths of C; the paper's .01, .02, .05 on [-1, 1]
 FEW = 10  # components whose closed form costs a training step less than draws do
 DRAWS = 16  # of a training step, elsewhere
@@ -66,8 +67,11 @@ class SOEBM(ForecastMethod):
         samples: int, default 512. Number N of actions from which log Z of a pair is estimated on a
             Box. They are sampled from an equal mixture of Gaussians at a*, truncated to the box.
         weight: float, default 0.01, the paper's. Weight of the KL term.
-        temperature: float, default None: the spread of f(y, .) over C. The number T, in the units
-            of f. The paper has 1, which makes p sharp where costs are in the tens.
+        temperature: float, default 1, the paper's. The number T, in the units of f. None takes the
+            spread of f(y, .) over C; 1 makes p sharp where costs are in the tens.
+        steps: int, default 50. Epochs of the second stage, each of one step of up to 1,024 rows,
+            at a constant rate. The validation rows are scored after each: in the authors' code,
+            which takes one step of all rows an epoch, the best one is among the first ten.
         train_draws: int, default None. Number of outcomes sampled from the forecast in each
             training step. None uses the closed form where the task has one and the mixture has up
             to 10 components, else 16 samples.
@@ -79,8 +83,8 @@ class SOEBM(ForecastMethod):
             the network; None uses the weights of the epoch itself.
         solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
             expected cost over the feasible set, also for the best actions in hindsight.
-        training: Training, default Training(). Epochs, learning rate, device and so on, of both
-            stages. Where it has no learning rate, the second stage uses 1e-4.
+        training: Training, default Training(). Epochs, learning rate, device and so on, of the
+            first stage. The second uses its learning rate, else 1e-4, and its device.
         seed: int, default 0. Seed of the initial weights, the batches and the samples.
 
     >>> import numpy as np
@@ -101,7 +105,8 @@ class SOEBM(ForecastMethod):
     variances: tuple[float, ...] | None = None
     samples: int = 512
     weight: float = 0.01
-    temperature: float | None = None
+    temperature: float | None = 1.0
+    steps: int = 50
     train_draws: int | None = None
     langevin: Langevin = field(default_factory=Langevin)
     ema: float | None = 0.995
@@ -116,7 +121,7 @@ class SOEBM(ForecastMethod):
                 f"SOEBM needs a forecast with a law to draw from, Mixture(k), but got "
                 f"{self.forecast!r}. TwoStage and DFL take every forecast."
             )
-        for name in ("samples", "train_draws"):
+        for name in ("samples", "train_draws", "steps"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"SOEBM needs {name} of at least 1, but got {value}.")
@@ -173,7 +178,16 @@ class SOEBM(ForecastMethod):
             )
             return each.mean()
 
-        way = replace(self.training, lr=self.training.lr or RATE)
+        way = replace(
+            self.training,
+            lr=self.training.lr or RATE,
+            epochs=self.steps,
+            batch_size=min(len(train), BATCH),
+            decay=False,
+            patience=None,
+            smooth=1,
+            score_every=1,
+        )
         beside = Dataset(train.x, torch.cat([train.y.flatten(1), best], 1))  # a* beside its y
         return [first, *self._refine(task, model, loss, train, val, [way], beside)]
 

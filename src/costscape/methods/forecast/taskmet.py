@@ -47,6 +47,9 @@ class TaskMet(PointRounds):
     moves the metric by one step of Adam. The round whose decisions cost least on the validation
     rows is used, with the least-squares start as round 0.
 
+    The metric starts at the identity; that of the authors' code is the identity plus a small random
+    matrix, from which the same rounds ended 0.2 % higher on small samples.
+
     e' A e is the same for e and -e: a forecast flexible enough to be the mean of y given x is that
     mean in every metric. The metric decides where and in which coordinates a forecast of too few
     parameters errs; it cannot shift a forecast towards the cheaper side of a lopsided cost.
@@ -60,8 +63,9 @@ class TaskMet(PointRounds):
         batch_size: int, default 256. Number of pairs in one step of the metric.
         width: int, default 200, the paper's. Units in the hidden layer of the metric.
         iterations: int, default 5, the paper's. Iterations of conjugate gradients on
-            (H + ridge)^2 u = (H + ridge) dL/dtheta, with H = d2l/dtheta2.
-        ridge: float, default 1e-5, the paper's. Number added to the diagonal of H.
+            (H^2 + ridge) u = H dL/dtheta, with H = d2l/dtheta2.
+        ridge: float, default 1e-5, the paper's. Number added to the diagonal of H^2, so that
+            directions whose curvature is below the square root of it count little.
         full: bool, default None: True for outcomes of up to 16 numbers. True: A = L L' + exp(c)
             with a lower triangular L; False: a diagonal L.
         inner: Training, default 64 rows a batch at a constant rate of 1e-3. Batch size and
@@ -205,28 +209,32 @@ def hypergradient(
     iterations: int,
     ridge: float,
 ) -> Tensors:
-    """-(dL/dtheta) (H + ridge)^-1 (d2l/dtheta dphi) at a minimum of ``inside`` = l(theta, phi)."""
+    """-(dL/dtheta) H^-1 (d2l/dtheta dphi) at a minimum of ``inside`` = l(theta, phi)."""
     first = torch.autograd.grad(inside, theta, create_graph=True)
 
     def curve(v: Tensors) -> Tensors:
-        Hv = torch.autograd.grad(first, theta, v, retain_graph=True, materialize_grads=True)
-        return [h + ridge * each for h, each in zip(Hv, v, strict=True)]
+        return list(
+            torch.autograd.grad(first, theta, v, retain_graph=True, materialize_grads=True)
+        )
 
-    u = normal_cg(curve, list(slope), iterations)
+    u = normal_cg(curve, list(slope), iterations, ridge)
     minus = [-each for each in u]
     return list(torch.autograd.grad(first, phi, minus, materialize_grads=True))
 
 
-def normal_cg(curve: Callable[[Tensors], Tensors], b: Tensors, iterations: int) -> Tensors:
-    """u with curve(u) = b, of a symmetric curve that need not be positive: CG on curve^2."""
+def normal_cg(
+    curve: Callable[[Tensors], Tensors], b: Tensors, iterations: int, ridge: float = 0.0
+) -> Tensors:
+    """u with (H^2 + ridge) u = H b, near H u = b; H v = curve(v) is symmetric, of any sign."""
     u = [torch.zeros_like(each) for each in b]
     r = curve(b)
     p, rr = r, _dot(r, r)
     for _ in range(iterations):
         Hp = curve(p)
-        step = rr / _dot(Hp, Hp).clamp(min=torch.finfo(rr.dtype).tiny)
+        size = _dot(Hp, Hp) + ridge * _dot(p, p)
+        step = rr / size.clamp(min=torch.finfo(rr.dtype).tiny)
         u = _add(u, step, p)
-        r = _add(r, -step, curve(Hp))
+        r = _add(_add(r, -step, curve(Hp)), -ridge * step, p)
         new = _dot(r, r)
         p = _add(r, new / rr.clamp(min=torch.finfo(rr.dtype).tiny), p)
         rr = new
