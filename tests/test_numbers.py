@@ -43,6 +43,16 @@ def test_tables_that_a_command_prints_are_what_it_prints():
         assert numbers.printed(text) == text, f"{page.name}: run benchmarks/write_tables.py"
 
 
+def test_parts_of_stored_rows_are_the_numbers_of_these_rows():
+    numbers = script("write_tables")
+    pages = [p for p in (ROOT / "docs").rglob("*.md") if numbers.PART.search(p.read_text())]
+    found = [name for page in pages for name in numbers.PART.findall(page.read_text())]
+    assert sorted(found) == sorted(numbers.PARTS)
+    for page in pages:
+        text = page.read_text()
+        assert numbers.filled(text) == text, f"{page.name}: run benchmarks/write_tables.py"
+
+
 def made(problem, method, seed, regret, **changes):
     """A row as read from a store."""
     run = Run(problem, method, seed, changes)
