@@ -15,6 +15,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import bias_variance
 import quality
 from quality import CROSSFITTED, ITEM, ITEMS, OURS, PROBLEMS, SINGLE, TITLES
 from typer.testing import CliRunner
@@ -30,7 +31,10 @@ DRAWS = 100  # of a forecast, where a run does not change them
 SHORTER = {"epochs", "rounds"}
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 COMMAND = re.compile(r"<!-- (costscape [^:]+): begin -->.*?<!-- \1: end -->", re.S)
-PARTS = {"figure1": lambda: figure1_text(figure1.read_bottlenecks(ROOT / "results"))}
+PARTS = {
+    "figure1": lambda: figure1_text(figure1.read_bottlenecks(ROOT / "results")),
+    "bias_variance": lambda: bias_variance.table(bias_variance.kept()),
+}
 PART = re.compile(rf"<!-- ({'|'.join(PARTS)}): begin -->.*?<!-- \1: end -->", re.S)
 BEST = "best opponent"
 FRONT = {  # the methods of the README's table, by label
