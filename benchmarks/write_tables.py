@@ -16,12 +16,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import bias_variance
+import cubic_top1
 import quality
 from quality import CROSSFITTED, ITEM, ITEMS, OURS, PROBLEMS, SINGLE, TITLES
 from typer.testing import CliRunner
 
 from costscape.bench import figure1, paper_runs
-from costscape.bench.report import figure1_text, markdown, summarise
+from costscape.bench.report import figure1_text, markdown, read_rows, summarise
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import label
 from costscape.cli import app
@@ -34,6 +35,7 @@ COMMAND = re.compile(r"<!-- (costscape [^:]+): begin -->.*?<!-- \1: end -->", re
 PARTS = {
     "figure1": lambda: figure1_text(figure1.read_bottlenecks(ROOT / "results")),
     "bias_variance": lambda: bias_variance.table(bias_variance.kept()),
+    "cubic_top1": lambda: cubic_top1.table(read_rows(cubic_top1.KEPT)),
 }
 PART = re.compile(rf"<!-- ({'|'.join(PARTS)}): begin -->.*?<!-- \1: end -->", re.S)
 BEST = "best opponent"

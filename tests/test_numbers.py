@@ -187,3 +187,10 @@ def test_bias_and_variance_are_computed_small():
     row = script("bias_variance").execute(60, networks=2, epochs=1)
     assert row["squared_bias"] + row["variance"] == pytest.approx(row["error"])
     assert row["gap"] > 0
+
+
+def test_a_linear_forecast_fails_where_values_are_a_cubic_and_df2_does_not():
+    numbers = script("cubic_top1")
+    regret = {row["method"]: row["regret"] for row in read_rows(numbers.KEPT)}
+    assert regret.keys() == set(numbers.METHODS)
+    assert regret["two-stage-linear-gmm1"] > regret["constant"] > 100 * regret["df2-quick"]
