@@ -5,7 +5,8 @@
     docs/decision-quality.md   DF2 beside the best opponent (quality.py)
 
 Single fits and cross-fitted ones are in separate parts everywhere. Pages also have parts whose
-marks name a command, such as ``costscape contest space``; they hold what it prints.
+marks name a command, such as ``costscape contest space``; they hold what it prints. Parts named in
+PARTS hold the numbers of rows that a command has stored.
 
 python benchmarks/write_tables.py
 """
@@ -14,12 +15,14 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import bias_variance
+import cubic_top1
 import quality
 from quality import CROSSFITTED, ITEM, ITEMS, OURS, PROBLEMS, SINGLE, TITLES
 from typer.testing import CliRunner
 
-from costscape.bench import paper_runs
-from costscape.bench.report import markdown, summarise
+from costscape.bench import figure1, paper_runs
+from costscape.bench.report import figure1_text, markdown, read_rows, summarise
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import label
 from costscape.cli import app
@@ -29,6 +32,12 @@ DRAWS = 100  # of a forecast, where a run does not change them
 SHORTER = {"epochs", "rounds"}
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 COMMAND = re.compile(r"<!-- (costscape [^:]+): begin -->.*?<!-- \1: end -->", re.S)
+PARTS = {
+    "figure1": lambda: figure1_text(figure1.read_bottlenecks(ROOT / "results")),
+    "bias_variance": lambda: bias_variance.table(bias_variance.kept()),
+    "cubic_top1": lambda: cubic_top1.table(read_rows(cubic_top1.KEPT)),
+}
+PART = re.compile(rf"<!-- ({'|'.join(PARTS)}): begin -->.*?<!-- \1: end -->", re.S)
 BEST = "best opponent"
 FRONT = {  # the methods of the README's table, by label
     SINGLE: (
@@ -162,6 +171,16 @@ def printed(text):
     return COMMAND.sub(part, text)
 
 
+def filled(text):
+    """The text of a page with each of PARTS replaced by the numbers of its stored rows."""
+    return PART.sub(
+        lambda m: (
+            f"<!-- {m[1]}: begin -->\n\n```text\n{PARTS[m[1]]()}\n```\n\n<!-- {m[1]}: end -->"
+        ),
+        text,
+    )
+
+
 def _read(path):
     return path.read_text() if path.exists() else ""
 
@@ -178,6 +197,10 @@ def main():
     for path in (ROOT / "docs").glob("*.md"):
         if COMMAND.search(path.read_text()):
             path.write_text(printed(path.read_text()))
+            print(path.relative_to(ROOT))
+    for path in (ROOT / "docs").rglob("*.md"):
+        if PART.search(path.read_text()):
+            path.write_text(filled(path.read_text()))
             print(path.relative_to(ROOT))
 
 

@@ -1,11 +1,13 @@
 """The numbers in README and docs are those of the kept rows."""
 
 import importlib.util
+import itertools
 import json
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from costscape.bench.execution import blank
 from costscape.bench.report import read_landscapes, read_rows
@@ -41,6 +43,16 @@ def test_tables_that_a_command_prints_are_what_it_prints():
     for page in pages:
         text = page.read_text()
         assert numbers.printed(text) == text, f"{page.name}: run benchmarks/write_tables.py"
+
+
+def test_parts_of_stored_rows_are_the_numbers_of_these_rows():
+    numbers = script("write_tables")
+    pages = [p for p in (ROOT / "docs").rglob("*.md") if numbers.PART.search(p.read_text())]
+    found = [name for page in pages for name in numbers.PART.findall(page.read_text())]
+    assert sorted(found) == sorted(numbers.PARTS)
+    for page in pages:
+        text = page.read_text()
+        assert numbers.filled(text) == text, f"{page.name}: run benchmarks/write_tables.py"
 
 
 def made(problem, method, seed, regret, **changes):
@@ -145,3 +157,40 @@ def test_what_knowing_travel_is_worth_is_near_the_known_figures():
     assert wave["proportional"] == pytest.approx(890_000, rel=0.05)
     assert week["average week"] <= 0.1
     assert 50 <= week["proportional"] <= 3_300
+
+
+def test_squared_bias_and_variance_add_up_and_have_no_bias_of_their_own():
+    parts = script("bias_variance").split
+    rng = torch.Generator().manual_seed(0)
+    true = torch.rand(50, generator=rng, dtype=torch.double)
+    noise = torch.randn(4000, 3, 50, generator=rng, dtype=torch.double)
+    found = [parts(true + 0.3 + 0.5 * some, true) for some in noise]
+    for one in found[:5]:
+        assert one["squared_bias"] + one["variance"] == pytest.approx(one["error"])
+    mean = {name: sum(one[name] for one in found) / len(found) for name in found[0]}
+    assert mean["squared_bias"] == pytest.approx(0.3**2, abs=0.005)
+    assert mean["variance"] == pytest.approx(0.5**2, abs=0.005)
+
+
+def test_the_variance_of_g_falls_with_the_rows_and_exceeds_the_bias():
+    numbers = script("bias_variance")
+    rows = numbers.kept()
+    assert [row["n"] for row in rows] == list(numbers.ROWS)
+    for row, more in itertools.pairwise(rows):
+        assert more["variance"] * more["n"] == pytest.approx(row["variance"] * row["n"], rel=0.25)
+    for row in rows:
+        assert row["squared_bias"] < row["variance"]
+        assert row["squared_bias"] + row["variance"] == pytest.approx(row["error"])
+
+
+def test_bias_and_variance_are_computed_small():
+    row = script("bias_variance").execute(60, networks=2, epochs=1)
+    assert row["squared_bias"] + row["variance"] == pytest.approx(row["error"])
+    assert row["gap"] > 0
+
+
+def test_a_linear_forecast_fails_where_values_are_a_cubic_and_df2_does_not():
+    numbers = script("cubic_top1")
+    regret = {row["method"]: row["regret"] for row in read_rows(numbers.KEPT)}
+    assert regret.keys() == set(numbers.METHODS)
+    assert regret["two-stage-linear-gmm1"] > regret["constant"] > 100 * regret["df2-quick"]

@@ -3,6 +3,7 @@
     wind.jsonl                     rows of problem wind, one JSON object a line
     wind.costs.npz                 costs, regrets and gaps of their test rows, float32, by run
     landscapes.jsonl               landscapes
+    figure1.jsonl                  the panels of the paper's Figure 1
     pending/wind--df2--0.json      the row of a finished run that is not merged yet
     pending/wind--df2--0.npz       its costs, regrets and gaps of each test row
     pending/wind--df2--1.failed.json   the row of a run that failed: it holds the error
@@ -27,7 +28,7 @@ import numpy as np
 
 from costscape.bench.run_names import run_name
 
-PENDING, LANDSCAPES, LOCK = "pending", "landscapes.jsonl", ".lock"
+PENDING, LANDSCAPES, FIGURE1, LOCK = "pending", "landscapes.jsonl", "figure1.jsonl", ".lock"
 Row = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
@@ -72,7 +73,9 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def merged_paths(folder: Path) -> list[Path]:
     """The files of rows, one a problem."""
-    return sorted(path for path in folder.glob("*.jsonl") if path.name != LANDSCAPES)
+    return sorted(
+        path for path in folder.glob("*.jsonl") if path.name not in (LANDSCAPES, FIGURE1)
+    )
 
 
 def read_lines(path: Path) -> dict[Key, Row]:

@@ -25,6 +25,7 @@ class Part(StrEnum):
     synthetic = "synthetic"
     ablations = "ablations"
     landscape = "landscape"
+    figure1 = "figure1"
 
 
 @errors_in_words
@@ -34,7 +35,8 @@ def paper(
         typer.Argument(
             help="table: all methods on wind, inventory, vaccine and vaccine-wave. synthetic: all "
             "methods on both synthetic problems. ablations: variants of DF2 and DFL on wind, one "
-            "setting changed at a time. landscape: g(x, .) on both synthetic problems."
+            "setting changed at a time. landscape: g(x, .) on both synthetic problems. figure1: "
+            "three errors of learning through a forecast, on one core."
         ),
     ],
     store: Annotated[
@@ -45,14 +47,22 @@ def paper(
     workers: Workers = None,
     address: Address = None,
     device: Device = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Where the picture of figure1 goes; into the store.")
+    ] = None,
 ) -> None:
     """Make the paper's tables and figures; rows that are in the store are not run again."""
-    from costscape.bench import paper_runs, report
+    from costscape.bench import figure1, paper_runs, report
 
     folder = store or Path("out/ablations" if part is Part.ablations else "out/paper")
     if part is Part.landscape:
         for path in paper_runs.write_landscapes(folder, quick, device):
             print(path)
+        return
+    if part is Part.figure1:
+        rows = figure1.write_bottlenecks(folder, figure1.QUICK if quick else figure1.Size())
+        print(report.figure1_text(rows))
+        report.figure1_picture(picture or folder / "figure1.png", rows)
         return
     chosen = run_options.engine_of(engine, workers, address, device)
     swept = run_options.sweep_into(folder, getattr(paper_runs, part)(quick), chosen, device)

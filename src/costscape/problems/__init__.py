@@ -5,6 +5,7 @@
 - ``vaccine_doses``: how many doses to send to each region of an epidemic.
 - ``generator_schedule``: how much electricity to generate in each of tomorrow's hours.
 - ``grid_paths``: which path to take through a grid whose edges have unknown costs.
+- ``one_resource``: which of many resources to choose.
 - ``synthetic``: two toy costs whose expected cost is known in closed form.
 
 Shared: ``problem`` (what a named problem consists of), ``two_sided`` (a cost of shortage and

@@ -12,6 +12,8 @@ from costscape.problems.grid_paths.edge_costs import EdgeCosts as EdgeCosts
 from costscape.problems.grid_paths.edge_costs import edge_costs as edge_costs
 from costscape.problems.grid_paths.shortest_path import grid_edges as grid_edges
 from costscape.problems.grid_paths.shortest_path import shortest_path as shortest_path
+from costscape.problems.one_resource.cubic_values import cubic_values as cubic_values
+from costscape.problems.one_resource.top_one import top_one as top_one
 from costscape.problems.problem import Problem as Problem
 from costscape.problems.stock_orders.orders_plot import orders_plot as orders_plot
 from costscape.problems.stock_orders.orders_plot import service_level as service_level

@@ -2,6 +2,7 @@
 
 from costscape.bench.report.cost_curve import CostCurve, cost_curve
 from costscape.bench.report.differences import PairedDifference
+from costscape.bench.report.figure1_picture import figure1_picture, figure1_text
 from costscape.bench.report.overview import overview
 from costscape.bench.report.page import write_page
 from costscape.bench.report.published import published
@@ -18,6 +19,8 @@ __all__ = [
     "best_of",
     "cost_curve",
     "csv",
+    "figure1_picture",
+    "figure1_text",
     "latex",
     "markdown",
     "overview",

@@ -1,0 +1,25 @@
+"""The problem ``cubic-top1``, as runs use it."""
+
+from functools import partial
+
+from costscape.problems.one_resource.cubic_values import cubic_values
+from costscape.problems.one_resource.shared_encoder import SharedEncoder
+from costscape.problems.one_resource.top_one import top_one
+from costscape.problems.problem import EPOCHS, Problem, fixed_epochs
+
+RESOURCES = 50
+
+
+def cubic_top_one(seed: int = 0) -> Problem:
+    """One of 50 resources whose values are a cubic of their feature."""
+    return Problem(
+        data=cubic_values(resources=RESOURCES, seed=seed),
+        task=top_one(RESOURCES),
+        encoder=partial(SharedEncoder, RESOURCES),
+        network=partial(SharedEncoder, RESOURCES),
+        training=fixed_epochs(200),
+        schedule=fixed_epochs(EPOCHS),
+        points=500,
+        variances=(0.02, 0.05, 0.1),
+        source=f"50 resources, a cubic of one feature each, seed {seed}",
+    )

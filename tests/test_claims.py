@@ -1,0 +1,97 @@
+"""The sentences around the tables of README and docs/results.md follow from the kept rows."""
+
+import sys
+from collections import Counter
+from inspect import isabstract
+from pathlib import Path
+
+import pytest
+
+from costscape import methods
+from costscape.bench.report import read_rows
+from costscape.bench.report.number_format import interval
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))  # scripts import each other
+import quality  # noqa: E402
+
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+# what has no network to train
+PLAIN = ("constant", "proportional", "wsaa", "cme", "decision-forest", "residual-saa")
+
+
+def text(name):
+    return " ".join((ROOT / name).read_text().split())
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [row for row in read_rows(ROOT / "results") if not row["quick"]]
+
+
+@pytest.fixture(scope="module")
+def differences():
+    """The difference of df2 to the best cross-fitted opponent, by problem."""
+    lines = quality.lines(quality.read(), quality.CROSSFITTED)
+    return {line.problem: line.first.difference for line in lines if line.first is not None}
+
+
+def test_the_sentence_below_the_table_of_the_readme(differences):
+    verdicts = {problem: d.verdict for problem, d in differences.items()}
+    better = [problem for problem, verdict in verdicts.items() if verdict == "better"]
+    assert better == ["wind"]
+    d = differences["wind"]
+    assert (
+        f"On wind the cross-fitted default has a lower regret than the best cross-fitted opponent "
+        f"that was run ({interval(d.mean, d.low, d.high)})"
+    ) in text("README.md")
+    counted = Counter(verdicts.values())
+    assert "worse" not in counted
+    assert f"on {WORDS[counted['tie']]} other problems the two tie" in text("README.md")
+    unknown = [
+        problem for problem, verdict in verdicts.items() if verdict not in ("better", "tie")
+    ]
+    assert unknown == ["vaccine", "vaccine-wave"]
+    assert "both vaccine problems have too few common seeds for an interval" in text("README.md")
+
+
+def test_the_number_of_opponents_in_the_readme():
+    made = {
+        one
+        for one in vars(methods).values()
+        if isinstance(one, type) and issubclass(one, methods.Method)
+    }
+    final = {one for one in made if not isabstract(one)}
+    opponents = final - {methods.DF2, methods.CrossFit, methods.Blend}
+    assert f"and {len(opponents)} opponents with one contract" in text("README.md")
+
+
+def test_most_networks_were_fitted_on_a_gpu_and_most_other_methods_on_a_cpu(rows):
+    on_gpu = Counter((row["method"].startswith(PLAIN), "H200" in row["device"]) for row in rows)
+    assert on_gpu[False, True] > on_gpu[False, False]
+    assert on_gpu[True, False] > on_gpu[True, True]
+    page = text("docs/results.md")
+    assert "Most networks were fitted on one H200, most other methods on CPUs" in page
+    assert "each row names its device, versions, data and commit" in page
+    for row in rows:
+        assert all(row[name] for name in ("device", "versions", "source", "commit"))
+
+
+def test_rows_without_costs_are_those_that_the_page_names(rows):
+    bare = [row for row in rows if row["cost"] is None and not row["refused"]]
+    for row in bare:
+        assert row["problem"].startswith("synthetic")
+        assert row["method"].startswith(("so-ebm", "lodl", "dfl"))
+        assert row.get("peak_memory") is None
+        assert row["versions"].keys() == {"costscape"}
+    sentence = f"{len(bare)} rows of SO-EBM, LODL and DFL on the synthetic problems"
+    assert sentence in text("docs/results.md")
+
+
+def test_lancer_is_worse_than_a_constant_on_wind(rows):
+    def regret(method):
+        found = [r["regret"] for r in rows if (r["problem"], r["method"]) == ("wind", method)]
+        return sum(found) / len(found)
+
+    assert regret("lancer") > regret("constant")
+    assert "diverged on wind" in text("docs/results.md")
