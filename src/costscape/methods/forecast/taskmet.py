@@ -47,8 +47,8 @@ class TaskMet(PointRounds):
     moves the metric by one step of Adam. The round whose decisions cost least on the validation
     rows is used, with the least-squares start as round 0.
 
-    The metric starts at the identity; that of the authors' code is the identity plus a small random
-    matrix, from which the same rounds ended 0.2 % higher on small samples.
+    The metric starts at the identity. That of the authors' code is the identity plus a small
+    random matrix, from which the same rounds ended 0.2 % higher on small samples.
 
     e' A e is the same for e and -e: a forecast flexible enough to be the mean of y given x is that
     mean in every metric. The metric decides where and in which coordinates a forecast of too few
