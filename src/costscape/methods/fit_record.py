@@ -12,7 +12,7 @@ class FitRecord:
         costscape: str. Version of costscape.
         torch: str. Version of torch.
         date: str. When the fit began, in UTC, such as "2026-01-31T12:00:00+00:00".
-        rows: int. Training rows, those that choose the epoch included, unless ``val`` was given.
+        rows: int. Training rows, those that choose the epoch included.
         x_low: list of float. The least value of each column of X, or of each place in a window.
         x_high: list of float. The largest values.
         cost: dict. Costs at some outcomes and actions, by which ``load`` knows the task again.

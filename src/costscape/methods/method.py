@@ -121,7 +121,7 @@ class Method(FittedMethod):
         self.model_ = None  # a fit that is broken off leaves no model of other shapes behind
         self.x_shape_, self.y_shape_ = tuple(data.x.shape[1:]), tuple(data.y.shape[1:])
         self.x_columns_, self.columns_ = names_of(X), names_of(Y)
-        self.flat_, self.record_ = flat, _record(self.task, data)
+        self.flat_, self.record_ = flat, _record(self.task, train, held)
         begin = time.perf_counter()
         self._fit(train, held)
         self.fit_seconds_ = time.perf_counter() - begin
@@ -203,13 +203,13 @@ def _pairs(X: Any, Y: Any, of: str, dtype: torch.dtype) -> tuple[Dataset, bool]:
     return Dataset(x, y.unsqueeze(-1) if flat else y), flat
 
 
-def _record(task: Task, data: Dataset) -> FitRecord:
-    x, y = data.x.flatten(1).double(), data.y.double()
+def _record(task: Task, train: Dataset, val: Dataset) -> FitRecord:
+    x, y = torch.cat([train.x, val.x]).flatten(1), torch.cat([train.y, val.y]).double()
     return FitRecord(
         costscape=costscape.__version__,
         torch=torch.__version__,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        rows=len(data),
+        rows=len(x),
         x_low=x.amin(0).tolist(),
         x_high=x.amax(0).tolist(),
         cost=cost_sample(task, y.amin(0), y.amax(0)),
