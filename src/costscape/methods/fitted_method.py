@@ -96,7 +96,10 @@ class FittedMethod(ABC):
                 f"The model was fitted for decisions of {fitted['dim']} numbers, but this task's "
                 f"feasible set has {self.task.feasible.dim}. Pass the task it was fitted for."
             )
-        self._restore_record(fitted)
+        if record := fitted.get("record"):  # older files have none
+            self.record_ = FitRecord(**record)
+            check_same_cost(self.task, self.record_.cost)
+            self.x_columns_ = fitted.get("x_columns") and tuple(fitted["x_columns"])
         self.x_shape_, self.y_shape_ = tuple(fitted["x_shape"]), tuple(fitted["y_shape"])
         self.columns_ = fitted["columns"] and tuple(fitted["columns"])
         self.flat_ = fitted["flat"]
@@ -105,19 +108,6 @@ class FittedMethod(ABC):
         like = next(value for value in tensors.values() if value.is_floating_point())
         model.to(like.dtype).load_state_dict(tensors)
         self.model_ = model.to(self.task.feasible.bounds[0]).eval()
-
-    def _restore_record(self, fitted: dict[str, Any]) -> None:
-        if not fitted.get("record"):
-            warn(
-                "The model file is of an earlier version of costscape, without the names and "
-                "ranges of the columns of X and without costs: neither X nor the task can be "
-                "checked. Fit and save the model again.",
-                stacklevel=4,
-            )
-            return
-        self.record_ = FitRecord(**fitted["record"])
-        check_same_cost(self.task, self.record_.cost)
-        self.x_columns_ = fitted["x_columns"] and tuple(fitted["x_columns"])
 
     def _fitted(self) -> nn.Module:
         if self.model_ is None:
