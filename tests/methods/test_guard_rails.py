@@ -198,6 +198,21 @@ def test_validation_rows_count_as_training_rows_and_windows_have_numbers():
     assert cs.Constant(newsvendor()).fit(*half).check(windows[39:]).outside.all()
 
 
+def test_some_places_of_a_wide_window_may_be_outside_by_chance():
+    x = np.random.default_rng(0).random((40, 1000))
+    model = cs.Constant(newsvendor()).fit(x, Y.to_numpy())
+    x[0, :10], x[1, :11] = 100.0, 100.0
+    found = model.check(x)
+    assert np.flatnonzero(found.outside).tolist() == [1]
+    assert found.by_column.sum() == 21
+
+
+def test_few_rows_show_no_range_to_warn_of():
+    model = cs.Constant(newsvendor()).fit(X[:29], Y[:29])
+    assert model.check(100 * X).outside.any()
+    model.decide(100 * X)
+
+
 # ---- decisions of one row
 
 

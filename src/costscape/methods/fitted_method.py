@@ -12,7 +12,7 @@ from costscape.arrays import Form, check_names, read
 from costscape.methods import saving
 from costscape.methods.cost_probe import check_same_cost
 from costscape.methods.fit_record import FitRecord
-from costscape.methods.training_range import OutOfRange, RangeCheck, check_range
+from costscape.methods.training_range import ENOUGH, OutOfRange, RangeCheck, check_range
 from costscape.task import Task
 
 
@@ -50,21 +50,16 @@ class FittedMethod(ABC):
         Warns of ``OutOfRange`` where rows are far outside the training range, see ``check``.
         """
         x, form = self._read(X)
-        found = self._check(x, form)
-        if found is not None and found.outside.any():
-            warn(f"{found} Decisions there are extrapolated.", OutOfRange, stacklevel=2)
+        if self.record_ is not None and self.record_.rows >= ENOUGH:
+            found = self._check(x, form)
+            if found.outside.any():
+                warn(f"{found} Decisions there are extrapolated.", OutOfRange, stacklevel=2)
         a = self._decide(x)
         return self._give(form, a)
 
     def check(self, X: Any) -> RangeCheck:
         """Flag rows of X with a value outside the training range by more than half of it."""
-        found = self._check(*self._read(X))
-        if found is None:
-            raise RuntimeError(
-                "The range of the training rows is not known: the file of this model is of an "
-                "earlier version. Fit and save the model again."
-            )
-        return found
+        return self._check(*self._read(X))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted method to one file; ``costscape.load(path, task)`` reads it."""
@@ -136,10 +131,12 @@ class FittedMethod(ABC):
         assert self.task_ is not None
         return x.to(self.task_.feasible.bounds[0]), form
 
-    def _check(self, x: Tensor, form: Form) -> RangeCheck | None:
-        known = self.record_
-        if known is None:
-            return None
+    def _check(self, x: Tensor, form: Form) -> RangeCheck:
+        if (known := self.record_) is None:
+            raise RuntimeError(
+                "The range of the training rows is not known: the file of this model is of an "
+                "earlier version. Fit and save the model again."
+            )
         return check_range(x, known.x_low, known.x_high, self.x_columns_, form.index)
 
     def _give(self, form: Form, a: Tensor) -> Any:

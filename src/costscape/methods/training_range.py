@@ -4,6 +4,9 @@
 
 with low_j and high_j the least and the largest x_j of the training rows, and share = 1/2. A column
 that had one value in training has r_j = 0: every other value is outside.
+
+A row is outside if more than a hundredth of its values are: of 15,000 places in a window some are
+outside by chance. ``decide`` warns if the fit had at least 30 rows, since fewer show no range.
 """
 
 from collections.abc import Sequence
@@ -14,6 +17,8 @@ import numpy as np
 from torch import Tensor
 
 SHARE = 0.5  # of the training range, by which a value may lie outside before it is flagged
+WIDE = 0.01  # of the columns: a row with more values outside is flagged
+ENOUGH = 30  # training rows from which on a range is known well enough to warn
 ROUNDING = 1e-6  # of the size of the bounds: rounding of X to another precision
 NAMED = 3  # columns that a message names
 
@@ -41,7 +46,8 @@ class RangeCheck:
     """The result of ``model.check(X)``: rows far outside the range of the training rows.
 
     Attributes:
-        outside: numpy array of bool (n,). True where some column of the row is far outside.
+        outside: numpy array of bool (n,). True where more than a hundredth of the values of a row
+            are far outside: one value, for fewer than 100 columns.
         by_column: numpy array of bool (n, k). True for each value that is far outside.
         columns: tuple of k. Names of the columns, or their numbers where X had no names in fit.
         index: pandas Index of the rows, or None.
@@ -76,7 +82,7 @@ class RangeCheck:
         rows, bad = len(self.outside), int(self.outside.sum())
         if not bad:
             return f"All {rows} rows are in or near the range of the training rows."
-        counts = self.by_column.sum(0)
+        counts = self.by_column[self.outside].sum(0)
         first = np.flatnonzero(counts)
         named = [f"column {self.columns[j]!r} ({_rows(counts[j])})" for j in first[:NAMED]]
         more = f" and {len(first) - NAMED} more columns" if len(first) > NAMED else ""
@@ -99,7 +105,7 @@ def check_range(
     margin = SHARE * (most - least) + ROUNDING * np.maximum(np.abs(least), np.abs(most))
     outside = (values < least - margin) | (values > most + margin)
     columns = tuple(names) if names else tuple(range(values.shape[1]))
-    return RangeCheck(outside.any(1), outside, columns, index)
+    return RangeCheck(outside.mean(1) > WIDE, outside, columns, index)
 
 
 def _rows(count: int) -> str:
