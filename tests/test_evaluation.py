@@ -123,7 +123,7 @@ def test_hindsight_of_a_finite_set_tries_every_action():
     "task",
     [
         Task(lambda y, a: (y - a).square().sum(-1), Box(0.0, 1.0, dim=2)),
-        SeparableTask(terms, Budget(total=1.0, dim=2)),
+        SeparableTask(terms, Budget(total=2.0, dim=2)),
     ],
 )
 def test_regret_is_none_where_the_hindsight_optimum_is_not_known(task):

@@ -80,7 +80,7 @@ def test_lists_come_back_as_numpy():
 
 
 def test_integers_are_numbers():
-    model = small().fit((10 * X).astype(int), (10 * Y).astype(np.uint8))
+    model = small().fit((10 * X).astype(int), (2 * Y).astype(np.uint8))
     assert model.decide((10 * X).astype(int)).dtype == np.float64
 
 

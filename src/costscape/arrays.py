@@ -17,6 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+LISTED = 12  # columns that an error names at most
+
 
 @dataclass(frozen=True, eq=False)
 class Form:
@@ -92,25 +94,100 @@ def read(
 
 
 def read_pairs(
-    X: Any, Y: Any, dtype: torch.dtype
+    X: Any, Y: Any, dtype: torch.dtype, of: str = ""
 ) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "n ..."]]:
-    """X and Y as tensors with as many rows; Y gets a second axis where it has one."""
-    (x, _), (y, _) = read(X, "X", dtype), read(Y, "Y", dtype)
+    """X and Y as tensors with as many rows, whose labels do not contradict each other.
+
+    Frames are paired by position, so their labels must be equal, row by row. The labels 0, 1, ...,
+    n - 1, in this order, are those of a frame without labels, and go with any others.
+    """
+    (x, _), (y, _) = read(X, f"X{of}", dtype), read(Y, f"Y{of}", dtype)
     if len(x) != len(y):
         raise ValueError(
-            f"X and Y need the same number of rows, but have {len(x)} and {len(y)}. Each row of X "
-            f"goes with the outcome that followed it."
+            f"X{of} and Y{of} need the same number of rows, but have {len(x)} and {len(y)}. "
+            f"Each row of X goes with the outcome that followed it."
         )
-    return x, y.unsqueeze(-1) if y.ndim == 1 else y
+    if _is_frame(X) and _is_frame(Y) and not X.index.equals(Y.index):
+        _check_labels(X.index, Y.index, of)
+    return x, y
+
+
+def check_time_order(value: Any, name: str) -> None:
+    """Raise ValueError where a frame has dates as labels that go back in time."""
+    if not _is_frame(value) or value.index.is_monotonic_increasing:
+        return
+    index = value.index
+    if index.inferred_type in ("datetime64", "datetime", "date", "period"):
+        i = next(i for i in range(1, len(index)) if not index[i - 1] <= index[i])
+        raise ValueError(
+            f"{name} needs rows in order of time, since the latest rows choose the epoch, but row "
+            f"{i} ({index[i]}) follows {index[i - 1]}. Sort X and Y with .sort_index()."
+        )
 
 
 def columns_of(value: Any) -> list[Any] | None:
-    """The names of a DataFrame's columns or of a named Series; None for everything else."""
-    if not _is_frame(value):
+    """The names of the columns of a frame or of a named Series; None for everything else.
+
+    Besides pandas, any table with ``columns``, such as one of polars, has names.
+    """
+    if _is_frame(value) and value.ndim == 1:
+        return None if value.name is None else [value.name]
+    columns = getattr(value, "columns", None)
+    return None if columns is None else list(columns)
+
+
+def names_of(value: Any) -> tuple[str, ...] | None:
+    """The columns as texts; None where there are none, or where they are 0, 1, 2, ..."""
+    columns = columns_of(value)
+    if columns is None or columns == list(range(len(columns))):
         return None
-    if value.ndim == 2:
-        return list(value.columns)
-    return None if value.name is None else [value.name]
+    return tuple(map(str, columns))
+
+
+def check_names(value: Any, name: str, needed: Sequence[str] | None) -> None:
+    """Raise ValueError where a table has other columns than ``needed``, or another order.
+
+    Values without names pass: only their number of columns can be checked.
+    """
+    names = names_of(value)
+    if needed is None or names is None or names == tuple(needed):
+        return
+    if len(value.shape) == 1 and len(needed) > 1:
+        return  # one row as a Series, whose name is a label: its shape is refused elsewhere
+    missing = [c for c in needed if c not in names]
+    unknown = [c for c in names if c not in needed]
+    if not missing and not unknown:
+        raise ValueError(
+            f"{name} needs its columns in the order of fit, {_listed(needed)}, but has the order "
+            f"{_listed(names)}. Write {name[0]} = {name[0]}[[{_listed(needed)}]]."
+        )
+    came = [f"lacks {_listed(missing)}"] * bool(missing)
+    came += [f"has {_listed(unknown)}, which fit did not have"] * bool(unknown)
+    raise ValueError(
+        f"{name} needs the columns of fit, {_listed(needed)}, but {' and '.join(came)}. Add, "
+        f"rename or drop columns."
+    )
+
+
+def _check_labels(x: Any, y: Any, of: str) -> None:
+    """x and y are indexes of pandas with as many labels, not all equal."""
+    i = next((i for i in range(len(x)) if x[i] != y[i]), 0)
+    at = f"row {i} is {x[i]} in X and {y[i]} in Y"
+    if set(x) == set(y):
+        raise ValueError(
+            f"X{of} and Y{of} need rows in the same order, but have the same labels in another "
+            f"order: {at}. Write Y = Y.loc[X.index]."
+        )
+    if not any(list(labels) == list(range(len(x))) for labels in (x, y)):
+        raise ValueError(
+            f"X{of} and Y{of} need the same labels, but {at}. Join them by their labels, or, if "
+            f"rows go together by position, write Y = Y.set_axis(X.index)."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    some = ", ".join(repr(name) for name in names[:LISTED])
+    return some if len(names) <= LISTED else f"{some}, ... ({len(names)} in all)"
 
 
 def _open(value: Any, name: str) -> tuple[Tensor, Form]:

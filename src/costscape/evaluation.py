@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.arrays import read_pairs
+from costscape.arrays import check_names, read_pairs
 from costscape.block_bootstrap import at_least_two, block_length, standard_error
 from costscape.methods import Method
 from costscape.scenarios import ExpectedCost, Scenarios
@@ -116,7 +116,10 @@ def evaluate(
     40
     """
     dtype = model.task.feasible.bounds[0].dtype
+    check_names(X, "X", model.x_columns_)
+    check_names(Y, "Y", model.columns_)
     x, y = (t.cpu() for t in read_pairs(X, Y, dtype))
+    y = y.unsqueeze(-1) if y.ndim == 1 else y
     if block is not None and block < 1:
         raise ValueError(f"evaluate needs a block of at least 1 row, but got {block}.")
     block = at_least_two(block_length(len(x)) if block is None else block, len(x))

@@ -562,7 +562,7 @@ def test_origins_fit_again_before_each_part_of_the_test_rows():
     assert (result.train_rows, result.val_rows) == (64, 16)
     assert "origin 2" in str(result)
     assert float(result.fitted["constant"].decide(x[:1])) == pytest.approx(31.5, abs=0.01)
-    once = cs.compare(task, x, x, methods={"constant": constant}, test=0.4, progress=False)
+    once = cs.compare(task, x, x, methods={"constant": constant}, test=0.3, progress=False)
     assert "origin" not in str(once)
     with pytest.raises(ValueError, match="at least 1 origin"):
         cs.compare(task, x, x, methods={"constant": constant}, origins=0, progress=False)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from costscape.arrays import read_pairs
+from costscape.arrays import check_time_order, read_pairs
 from costscape.block_bootstrap import block_length, difference, standard_error
 from costscape.comparison.advice import Standing
 from costscape.comparison.candidates import (
@@ -168,6 +168,9 @@ def _cut(
             f"row, but got origins={origins}, gap={gap} and block={block}."
         )
     x, y = read_pairs(X, Y, dtype)
+    y = y.unsqueeze(-1) if y.ndim == 1 else y
+    check_time_order(X, "X")
+    check_time_order(Y, "Y")
     first_test = round(len(x) * (1 - test))
     tested = len(x) - first_test
     length = block_length(tested) if block is None else block

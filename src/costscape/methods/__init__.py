@@ -27,6 +27,8 @@ from costscape.methods.selection import Greedy as Greedy
 from costscape.methods.slope_weights import SlopeWeights as SlopeWeights
 from costscape.methods.surfaces import ScenarioMethod as ScenarioMethod
 from costscape.methods.surfaces import SurfaceMethod as SurfaceMethod
+from costscape.methods.training_range import OutOfRange as OutOfRange
+from costscape.methods.training_range import RangeCheck as RangeCheck
 from costscape.methods.weighted.cme import CME as CME
 from costscape.methods.weighted.constant import Constant as Constant
 from costscape.methods.weighted.decision_forest import DecisionForest as DecisionForest

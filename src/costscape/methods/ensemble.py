@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from costscape.data import Dataset, Fold, check_folds, time_folds
 from costscape.methods import saving
 from costscape.methods.method import Method
-from costscape.methods.parallel_fits import fit_in_processes, fit_on_gpu, fitted
+from costscape.methods.parallel_fits import fit_in_processes, fit_on_gpu
 from costscape.methods.selection import (
     Candidate,
     HeldOut,
@@ -203,7 +203,7 @@ def fit_jobs(
     with one_bar(title, len(methods), shown) as job_bar:
         for i, (method, part) in enumerate(zip(methods, parts, strict=True)):
             with job_bar(i):
-                fits.append(method if i in done else fitted(method, *part))
+                fits.append(method if i in done else method.fit_or_diverge(*part))
     return fits
 
 

@@ -1,14 +1,18 @@
 """What a fitted method does: decide, be saved, be restored."""
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from torch import Tensor, nn
 
-from costscape.arrays import Form, read
+from costscape.arrays import Form, check_names, read
 from costscape.methods import saving
+from costscape.methods.cost_probe import check_same_cost
+from costscape.methods.fit_record import FitRecord
+from costscape.methods.training_range import ENOUGH, OutOfRange, RangeCheck, check_range
 from costscape.task import Task
 
 
@@ -20,7 +24,9 @@ class FittedMethod(ABC):
 
     x_shape_: tuple[int, ...] | None = None
     y_shape_: tuple[int, ...] = ()
-    columns_: tuple[str, ...] | None = None
+    x_columns_: tuple[str, ...] | None = None  # names of the columns of X
+    columns_: tuple[str, ...] | None = None  # and of Y
+    record_: FitRecord | None = None
     flat_: bool = False  # y came as one number a row, and so do the decisions
     fit_seconds_: float | None = None
     model_: nn.Module | None = None
@@ -39,10 +45,21 @@ class FittedMethod(ABC):
         """The model of those facts, its tensors still to be filled."""
 
     def decide(self, X: Any) -> Any:
-        """One feasible action for each row of X."""
+        """One feasible action for each row of X.
+
+        Warns of ``OutOfRange`` where rows are far outside the training range, see ``check``.
+        """
         x, form = self._read(X)
+        if self.record_ is not None and self.record_.rows >= ENOUGH:
+            found = self._check(x, form)
+            if found.outside.any():
+                warn(f"{found} Decisions there are extrapolated.", OutOfRange, stacklevel=2)
         a = self._decide(x)
         return self._give(form, a)
+
+    def check(self, X: Any) -> RangeCheck:
+        """Flag rows of X with a value outside the training range by more than half of it."""
+        return self._check(*self._read(X))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted method to one file; ``costscape.load(path, task)`` reads it."""
@@ -50,10 +67,12 @@ class FittedMethod(ABC):
         fitted = {
             "x_shape": self.x_shape_,
             "y_shape": self.y_shape_,
+            "x_columns": self.x_columns_,
             "columns": self.columns_,
             "flat": self.flat_,
             "dim": self.task.feasible.dim,
             "facts": self._facts(),
+            "record": self.record_ and asdict(self.record_),
         }
         saving.write(Path(path), tensors, {**self.to_json(), "fitted": fitted})
 
@@ -72,6 +91,10 @@ class FittedMethod(ABC):
                 f"The model was fitted for decisions of {fitted['dim']} numbers, but this task's "
                 f"feasible set has {self.task.feasible.dim}. Pass the task it was fitted for."
             )
+        if record := fitted.get("record"):  # older files have none
+            self.record_ = FitRecord(**record)
+            check_same_cost(self.task, self.record_.cost)
+            self.x_columns_ = fitted.get("x_columns") and tuple(fitted["x_columns"])
         self.x_shape_, self.y_shape_ = tuple(fitted["x_shape"]), tuple(fitted["y_shape"])
         self.columns_ = fitted["columns"] and tuple(fitted["columns"])
         self.flat_ = fitted["flat"]
@@ -96,15 +119,25 @@ class FittedMethod(ABC):
 
     def _read(self, X: Any) -> tuple[Tensor, Form]:
         self._fitted()
+        check_names(X, "X", self.x_columns_)
         x, form = read(X, "X", self.task.feasible.bounds[0].dtype)
         x = x.unsqueeze(-1) if x.ndim == 1 and self.x_shape_ == (1,) else x
         if tuple(x.shape[1:]) != self.x_shape_:
             raise ValueError(
                 f"X needs rows of shape {self.x_shape_}, as in fit, but has rows of shape "
-                f"{tuple(x.shape[1:])}. One single row is passed as x[None]."
+                f"{tuple(x.shape[1:])}. One single row is passed as x[None], or as "
+                f"frame.iloc[[i]]."
             )
         assert self.task_ is not None
         return x.to(self.task_.feasible.bounds[0]), form
+
+    def _check(self, x: Tensor, form: Form) -> RangeCheck:
+        if (known := self.record_) is None:
+            raise RuntimeError(
+                "The range of the training rows is not known: the file of this model is of an "
+                "earlier version. Fit and save the model again."
+            )
+        return check_range(x, known.x_low, known.x_high, self.x_columns_, form.index)
 
     def _give(self, form: Form, a: Tensor) -> Any:
         columns = self.columns_ if self.columns_ and len(self.columns_) == a.shape[-1] else None

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import costscape
 from costscape.methods import saving
@@ -18,7 +19,7 @@ def load(
     Args:
         path: str or Path. The model file.
         task: Task. The task the model was fitted for. A task is code, so the file does not contain
-            it.
+            it, but some of its costs: a task with another cost is refused. The set may differ.
         method: class or unfitted Method, default None. The class of the method, where that is the
             user's code; or the unfitted method inside a CrossFit.
         settings: any. Settings that replace stored ones, or supply those that are the user's code,
@@ -48,6 +49,13 @@ def load(
         raise ValueError(
             f"{path} holds a {head['method']}, and costscape has no such method. Pass its class "
             f"as load(path, task, method={head['method']})."
+        )
+    if not head["fitted"].get("record"):
+        warn(
+            f"{path} is of an earlier version of costscape, without the columns and ranges of X "
+            f"and without costs: neither X nor the task can be checked. Fit and save the model "
+            f"again.",
+            stacklevel=2,
         )
     made = _made(cls, head, task, path, settings)
     made.restore(tensors, head["fitted"])

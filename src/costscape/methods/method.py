@@ -6,18 +6,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, nn
 
-from costscape.arrays import columns_of, read
+import costscape
+from costscape.arrays import check_names, check_time_order, names_of, read_pairs
 from costscape.data import Dataset, Fold
 from costscape.methods import saving
+from costscape.methods.cost_probe import cost_sample, probe_cost
+from costscape.methods.fit_record import FitRecord
 from costscape.methods.fitted_method import FittedMethod, setting_names
 from costscape.solvers.solver import check_solver
 from costscape.task import Task
-from costscape.training import Training
+from costscape.training import Diverged, Training
 from costscape.training.settings import RATE
 
 M = TypeVar("M", bound="Method")
@@ -100,6 +104,9 @@ class Method(FittedMethod):
             check_solver(self.solver, type(self).__name__)
         lower = self.task.feasible.bounds[0]
         data, flat = _pairs(X, Y, "", lower.dtype)
+        if val is None or getattr(self, "folds", 1) > 1:
+            check_time_order(X, "X")
+            check_time_order(Y, "Y")
         if val is None:
             cut = round(len(data) * (1 - HELD_OUT))
             if cut < 1 or cut == len(data):
@@ -109,16 +116,23 @@ class Method(FittedMethod):
                 )
             train, held = data[:cut], data[cut:]
         else:
-            train, held = data, self._validation(val, data)
-        _check_task(self.task, train.y, self.seed)
+            train, held = data, self._validation(val, data, X, Y)
+        probe_cost(self.task, train.y, self.seed)
         self.model_ = None  # a fit that is broken off leaves no model of other shapes behind
         self.x_shape_, self.y_shape_ = tuple(data.x.shape[1:]), tuple(data.y.shape[1:])
-        names = columns_of(Y)
-        self.flat_, self.columns_ = flat, None if names is None else tuple(map(str, names))
+        self.x_columns_, self.columns_ = names_of(X), names_of(Y)
+        self.flat_, self.record_ = flat, _record(self.task, train, held)
         begin = time.perf_counter()
         self._fit(train, held)
         self.fit_seconds_ = time.perf_counter() - begin
         return self
+
+    def fit_or_diverge(self: M, train: Dataset, val: Dataset) -> M | Diverged:
+        """Fit, and return the method, or the error of a fit that diverged."""
+        try:
+            return self.fit(train.x, train.y, val=(val.x, val.y))
+        except Diverged as error:
+            return error
 
     def device(self) -> torch.device:
         """Where the method is fitted: the device of its training, or that of the task."""
@@ -156,12 +170,14 @@ class Method(FittedMethod):
             numbers += [*self.task.cost(train.y[:16, None].to(lower), a).double().mean(0)]
         return repr((settings, str(model), [f"{number:.4g}" for number in numbers]))
 
-    def _validation(self, val: tuple[Any, Any], data: Dataset) -> Dataset:
+    def _validation(self, val: tuple[Any, Any], data: Dataset, X: Any, Y: Any) -> Dataset:
         if not (isinstance(val, Sequence) and len(val) == 2):
             raise TypeError(
                 f"val needs a pair (X_val, Y_val), but got {type(val).__name__}. Write "
                 f"fit(X, Y, val=(X_val, Y_val))."
             )
+        check_names(val[0], "X of val", names_of(X))
+        check_names(val[1], "Y of val", names_of(Y))
         held, _ = _pairs(*val, " of val", data.x.dtype)
         if held.x.shape[1:] != data.x.shape[1:] or held.y.shape[1:] != data.y.shape[1:]:
             raise ValueError(
@@ -182,40 +198,19 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
 
 def _pairs(X: Any, Y: Any, of: str, dtype: torch.dtype) -> tuple[Dataset, bool]:
     """The pairs, and whether y came as one number a row."""
-    (x, _), (y, _) = read(X, f"X{of}", dtype), read(Y, f"Y{of}", dtype)
-    if len(x) != len(y):
-        raise ValueError(
-            f"X{of} and Y{of} need the same number of rows, but have {len(x)} and {len(y)}. "
-            f"Each row of X goes with the outcome that followed it."
-        )
+    x, y = read_pairs(X, Y, dtype, of)
     x, flat = x.unsqueeze(-1) if x.ndim == 1 else x, y.ndim == 1
     return Dataset(x, y.unsqueeze(-1) if flat else y), flat
 
 
-def _check_task(task: Task, y: Tensor, seed: int) -> None:
-    """f must give finite costs of the right shape on this data before hours are spent on it."""
-    lower = task.feasible.bounds[0]
-    if y.ndim != 1 + task.y_dims:
-        raise ValueError(
-            f"Y needs {1 + task.y_dims} axes, rows and the {task.y_dims} of one outcome, but has "
-            f"shape {tuple(y.shape)}. Reshape it, or make the task with y_dims={y.ndim - 1}."
-        )
-    a = task.feasible.sample(4, Generator(lower.device).manual_seed(seed))
-    some = y[:: max(1, len(y) // 64)].to(lower)
-    try:
-        with torch.no_grad():
-            cost = task.cost(some.unsqueeze(1), a)
-    except (RuntimeError, IndexError) as error:
-        raise ValueError(
-            f"cost(y, a) must take y {(len(some), 1, *some.shape[1:])} and a {tuple(a.shape)}, "
-            f"whose leading axes broadcast, but failed: {error}. An outcome of Y has shape "
-            f"{tuple(some.shape[1:])}, an action {task.feasible.dim} numbers; they need not be "
-            f"alike, but the cost must be written for both."
-        ) from error
-    if not cost.isfinite().all():
-        i, j = (int(k) for k in (~cost.isfinite()).nonzero()[0])
-        raise ValueError(
-            f"cost(y, a) must be finite on the data and the feasible set, but is "
-            f"{float(cost[i, j])} at y = {some[i].flatten()[:8].tolist()} and a = "
-            f"{a[j][:8].tolist()}. Guard divisions, logarithms and roots in the cost."
-        )
+def _record(task: Task, train: Dataset, val: Dataset) -> FitRecord:
+    x, y = torch.cat([train.x, val.x]).flatten(1), torch.cat([train.y, val.y]).double()
+    return FitRecord(
+        costscape=costscape.__version__,
+        torch=torch.__version__,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        rows=len(x),
+        x_low=x.amin(0).tolist(),
+        x_high=x.amax(0).tolist(),
+        cost=cost_sample(task, y.amin(0), y.amax(0)),
+    )

@@ -59,15 +59,7 @@ def _quiet(method: Method) -> Method:
     return method.changed(training=replace(training, progress=False))
 
 
-def fitted(method: Method, train: Dataset, held: Dataset) -> Method | Diverged:
-    """The method, fitted, or why it has no fit."""
-    try:
-        return method.fit(train.x, train.y, val=(held.x, held.y))
-    except Diverged as error:
-        return error
-
-
 def _numbered(
     i: int, method: Method, train: Dataset, held: Dataset
 ) -> tuple[int, Method | Diverged]:
-    return i, fitted(method, train, held)
+    return i, method.fit_or_diverge(train, held)

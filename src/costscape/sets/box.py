@@ -46,8 +46,20 @@ class Box(Polyhedral):
                 f"Box needs lower <= upper in every coordinate, but coordinate {i} has "
                 f"lower {low[i]:g} > upper {high[i]:g} ({len(bad)} such). Swap the two bounds."
             )
-        self.register_buffer("lower", low)
-        self.register_buffer("upper", high)
+        self._set_bounds(low, high)
+
+    @classmethod
+    def between(cls, lower: Float[Tensor, "d"], upper: Float[Tensor, "d"]) -> "Box":
+        """A Box of two vectors that were computed, lower <= upper, which are not checked again."""
+        box = cls.__new__(cls)
+        Polyhedral.__init__(box)
+        box._set_bounds(lower, upper)
+        return box
+
+    def _set_bounds(self, lower: Tensor, upper: Tensor) -> None:
+        self.dim = len(lower)
+        self.register_buffer("lower", lower)
+        self.register_buffer("upper", upper)
 
     @property
     def bounds(self) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:

@@ -150,7 +150,7 @@ def absolute_errors(y: Float[Tensor, "n m"]) -> SeparableTask:
     Its slopes loss is the continuous ranked probability score of each outcome.
     """
     lower, upper = y.amin(0), y.amax(0)
-    box = Box(lower, upper.maximum(lower + 1e-6 * lower.abs().clamp(min=1.0)))
+    box = Box.between(lower, upper.maximum(lower + 1e-6 * lower.abs().clamp(min=1.0)))
     return SeparableTask(lambda y, a: (y - a).abs(), box, convex=True)
 
 
