@@ -80,7 +80,7 @@ class RowCounts(Counts):
     def __init__(self, row: UnitRow, ways: Float[Tensor, "d1 U1"]) -> None:
         super().__init__()
         self.row = row
-        self.register_buffer("ways", ways, persistent=False)
+        self.register_buffer("ways", ways)
 
     def bounds(self) -> tuple[Tensor, Tensor]:
         row = self.row

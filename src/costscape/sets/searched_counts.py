@@ -1,6 +1,6 @@
-"""Whole counts under several rows, too many to list: integer programs and a random walk.
+"""Whole counts under any rows; where there are too many to list, integer programs and a walk.
 
-The constructor solves 2 d + 32 integer programs (HiGHS): the bounds, and points in random
+``SearchedCounts`` solves 2 d + 32 integer programs (HiGHS): the bounds, and points in random
 directions where walks begin. The nearest point is the one of least absolute distance,
 
     minimise  sum_i step_i |k_i - z_i|,
@@ -15,8 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from costscape.sets.counts import SLACK, CountRows, Counts
+from costscape.sets.constraint_set import couples
+from costscape.sets.counts import SLACK, CountRows, Counts, ListedCounts, RowCounts
+from costscape.sets.unit_row import UnitRow, unit_row
 
+MOST_LISTED = 100_000  # points
 STARTS = 32  # points from which walks begin
 STEPS = 200  # of a walk
 
@@ -79,10 +82,7 @@ class SearchedCounts(Counts):
         """The point of least cost . k."""
         found = self._solve(cost, [])
         if found is None:
-            raise ValueError(
-                "Whole needs a set with at least one allowed point, but no whole counts meet all "
-                "rows. Take a finer step, or relax the rows."
-            )
+            raise _empty()
         return found
 
     def _nearest(self, z: Any, step: Any) -> Tensor:
@@ -113,3 +113,30 @@ class SearchedCounts(Counts):
             constraints=rows,
         )
         return None if found.x is None else torch.from_numpy(found.x[:d].round()).long()
+
+
+def counts_of(rows: CountRows) -> Counts:
+    """The points of the rows, in the strongest form that serves."""
+    coupling = torch.cat([couples(rows.A), couples(rows.G)])
+    if int(coupling.sum()) <= 1:
+        left, right = torch.cat([rows.A, rows.G]), torch.cat([rows.b, rows.h])
+        at = int(coupling.int().argmax())  # some bound where no row couples
+        row = unit_row(left[at], float(right[at]), list(rows.size), equal=at < len(rows.A))
+        if isinstance(row, UnitRow):
+            ways = row.ways() if row.units >= 0 else torch.zeros(1, 1)
+            if not ways[0, -1] > 0:
+                raise _empty()
+            return RowCounts(row, ways)
+    listed = rows.listed(MOST_LISTED)
+    if listed is None:
+        return SearchedCounts(rows)
+    if len(listed) == 0:
+        raise _empty()
+    return ListedCounts(listed)
+
+
+def _empty() -> ValueError:
+    return ValueError(
+        "Whole needs a set with at least one allowed point, but no whole counts meet all rows. "
+        "Take a finer step, or a total that is a multiple of the step."
+    )

@@ -164,7 +164,7 @@ def _add(best: Tensor, cost: Tensor, price: int) -> tuple[Tensor, Tensor]:
     before = torch.nn.functional.pad(best, (reach, 0), value=torch.inf)
     windows = before.unfold(1, reach + 1, 1)[..., ::price]  # the last one is k = 0
     cost = cost[:, :many].flip(-1)[:, None]
-    parts = windows.split(max(1, BLOCK // (len(best) * many)), 1)
+    parts = windows.split(max(1, BLOCK // max(1, len(best) * many)), 1)
     reached, at = zip(*((part + cost).min(-1) for part in parts), strict=True)
     return torch.cat(reached, 1), many - 1 - torch.cat(at, 1)
 

@@ -7,13 +7,12 @@ from jaxtyping import Float, Int64
 from torch import Generator, Tensor
 
 from costscape.sets.box import Box
-from costscape.sets.constraint_set import ConstraintSet, Polyhedral, couples
+from costscape.sets.constraint_set import ConstraintSet, Polyhedral
 from costscape.sets.counts import CountRows, Counts, ListedCounts, RowCounts
-from costscape.sets.searched_counts import SearchedCounts
-from costscape.sets.unit_row import UnitRow, unit_row
+from costscape.sets.searched_counts import counts_of
+from costscape.sets.unit_row import UnitRow
 from costscape.sets.validation import Numbers, as_tensors, as_vector, brief, check_finite
 
-MOST_LISTED = 100_000  # points of a set with several rows that are listed
 ROUNDING = 1e-4  # of a step: a bound this near a multiple holds it
 
 
@@ -79,8 +78,8 @@ class Whole(ConstraintSet):
         self.register_buffer("origin", start)
         self.register_buffer("first", first)
         self.register_buffer("last", last)
-        counts = self._counts()
-        self.counts = None if counts is None else counts.to(low.device)
+        box = isinstance(base, Box)
+        self.counts: Counts | None = None if box else counts_of(self._rows()).to(low.device)
         ends = (0 * first, last - first) if self.counts is None else self.counts.bounds()
         lower, upper = (self.actions(end.to(low.device)) for end in ends)
         self.register_buffer("lower", torch.where(size > 0, lower, low))
@@ -165,28 +164,6 @@ class Whole(ConstraintSet):
         a: Tensor = self.origin + self.step * (self.first + k).to(self.step.dtype)
         return a
 
-    def _counts(self) -> Counts | None:
-        """The counts of a set with rows that couple them; None for a Box."""
-        if isinstance(self.base, Box):
-            return None
-        rows = self._rows()
-        coupling = torch.cat([couples(rows.A), couples(rows.G)])
-        if int(coupling.sum()) <= 1:
-            k, h = torch.cat([rows.A, rows.G]), torch.cat([rows.b, rows.h])
-            at = int(coupling.int().argmax())  # the only row of a set in one dimension
-            row = unit_row(k[at], float(h[at]), list(rows.size), equal=at < len(rows.A))
-            if isinstance(row, UnitRow):
-                ways = row.ways()
-                if row.units < 0 or not ways[0, -1] > 0:
-                    raise _empty()
-                return RowCounts(row, ways)
-        listed = rows.listed(MOST_LISTED)
-        if listed is None:
-            return SearchedCounts(rows)
-        if len(listed) == 0:
-            raise _empty()
-        return ListedCounts(listed)
-
     def _rows(self) -> CountRows:
         rows = self.base.rows()
         A, b, G, h, step, origin = (
@@ -220,10 +197,3 @@ def _check_not_empty(first: Tensor, last: Tensor, low: Tensor, high: Tensor, ste
             f"(from the origin) lies in coordinate {i}, between {low[i]:g} and {high[i]:g} "
             f"({len(bad)} such). Take a finer step or wider bounds."
         )
-
-
-def _empty() -> ValueError:
-    return ValueError(
-        "Whole needs a set with at least one allowed point, but no whole counts meet all rows. "
-        "Take a finer step, or a total that is a multiple of the step."
-    )

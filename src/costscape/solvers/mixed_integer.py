@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, cast
 
+import numpy as np
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
@@ -52,8 +53,9 @@ class MixedInteger(Solver):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         c = cast(Whole, feasible)
-        # scipy brings HiGHS along
-        return solve_programs(cast(ExpectedCost, objective), c, batch, _limits(c), "SCIPY")
+        # scipy brings HiGHS along; cvxpy multiplies 0 by the infinite bounds of its variables
+        with np.errstate(invalid="ignore"):
+            return solve_programs(cast(ExpectedCost, objective), c, batch, _limits(c), "SCIPY")
 
 
 def _limits(c: Whole) -> Any:
