@@ -2,8 +2,8 @@
 
 1. Relax. A solver for continuous actions minimises g over the base, and the answer is projected
    onto the whole points. The best of some sampled points is a second start.
-2. Search. From each start, take the best of all moves that change one coordinate by a step, or
-   one coordinate up and another down, until no move lowers g.
+2. Search. From each start, take the best of all moves that change one coordinate by a step or
+   to a bound, or one coordinate up and another down, until no move lowers g.
 
 For convex f the least g over the base is a lower bound, which gives ``Solution.gap``.
 """
@@ -111,16 +111,20 @@ def _best_move(
     g: Objective, c: Whole, a: Float[Tensor, "B d"], length: Float[Tensor, "B d"]
 ) -> tuple[Float[Tensor, "B d"], Float[Tensor, "B"]]:
     """The best neighbour of each action, and its cost."""
-    up = torch.diag_embed(length)  # (B, d, d)
+    up, eye = torch.diag_embed(length), torch.eye(c.dim, device=a.device).bool()
     # a single move may leave C and still belong to a pair that does not
-    free = g(torch.cat([a[:, None] + up, a[:, None] - up], 1)).nan_to_num(torch.inf)
-    pairs = min(PAIRS, c.dim)
+    single = torch.cat([a[:, None] + up, a[:, None] - up], 1)
+    ends = [torch.where(eye, end, a[:, None]) for end in c.bounds]  # across a jump, such as at 0
+    free = g(torch.cat([single, *ends], 1)).nan_to_num(torch.inf)
     rows = torch.arange(len(a), device=a.device)[:, None]
-    ups, downs = (side.topk(pairs, largest=False).indices for side in free.chunk(2, 1))
-    both = up[rows, ups][:, :, None] - up[rows, downs][:, None]  # (B, pairs, pairs, d)
-    moves = torch.cat([up, -up, both.flatten(1, 2)], 1)
-    near = a[:, None] + moves
-    cost = torch.cat([free, g(near[:, free.shape[1] :]).nan_to_num(torch.inf)], 1)
+    ups, downs = (
+        side.topk(min(PAIRS, c.dim), largest=False).indices
+        for side in free[:, : 2 * c.dim].chunk(2, 1)
+    )
+    pairs = up[rows, ups][:, :, None] - up[rows, downs][:, None]  # (B, pairs, pairs, d)
+    both = a[:, None] + pairs.flatten(1, 2)
+    cost = torch.cat([free, g(both).nan_to_num(torch.inf)], 1)
+    near = torch.cat([single, *ends, both], 1)
     cost = cost.masked_fill(~c.contains(near), torch.inf)
     least, at = cost.min(1)
     return near[rows[:, 0], at], least
