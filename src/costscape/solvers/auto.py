@@ -15,18 +15,19 @@ from costscape.solvers.whole_separable import WholeSeparable
 
 FEW = 2_000  # points of a Whole set that are tried in every epoch of a fit
 
+# solvers of continuous actions refuse lists and whole units, and the others refuse the rest
 STRONGEST_FIRST: tuple[Solver, ...] = (
+    *CONTINUOUS,
     WholeSeparable(),
     Exhaustive(),
     MixedInteger(),
     WholeSearch(),
-    *CONTINUOUS,
 )
 COARSE_FIRST: tuple[Solver, ...] = (
+    *(solver.coarse() for solver in CONTINUOUS),
     WholeSeparable().coarse(),
     Exhaustive(most=FEW),
     WholeSearch().coarse(),
-    *(solver.coarse() for solver in CONTINUOUS),
 )
 
 
@@ -35,7 +36,7 @@ class Auto(Solver):
     """Solves each problem with the strongest solver that does not refuse it.
 
     The order is ``Exhaustive`` on a Finite list; ``WholeSeparable``, ``Exhaustive``,
-    ``MixedInteger``, ``WholeSearch`` on Whole sets; ``Separable``, ``SharedCapacity``,
+    ``MixedInteger``, ``WholeSearch`` on a Whole set; ``Separable``, ``SharedCapacity``,
     ``RampLimits``, ``BoxRelaxation``, ``Convex``, ``ProjectedAdam`` on others: exact and fast
     solvers come first. ``pick`` returns the solver of a problem.
 
