@@ -172,7 +172,6 @@ def test_a_search_of_coupled_costs_agrees_with_enumeration():
         feasible = random_set(rng)
         g = surface(Task(together, feasible), seed)
         off += int((WholeSearch().minimise(g, feasible, B).cost > least(g) + 1e-4).sum())
-    print(off)
     assert off <= 1  # of 25
 
 
