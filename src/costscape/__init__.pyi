@@ -35,6 +35,7 @@ from costscape.sets import HitAndRun as HitAndRun
 from costscape.sets import OuterBox as OuterBox
 from costscape.sets import Polytope as Polytope
 from costscape.sets import Simplex as Simplex
+from costscape.sets import Whole as Whole
 from costscape.solvers import Auto as Auto
 from costscape.solvers import BoxRelaxation as BoxRelaxation
 from costscape.solvers import Convex as Convex
@@ -44,11 +45,14 @@ from costscape.solvers import FrankWolfe as FrankWolfe
 from costscape.solvers import Implicit as Implicit
 from costscape.solvers import Layer as Layer
 from costscape.solvers import MirrorDescent as MirrorDescent
+from costscape.solvers import MixedInteger as MixedInteger
 from costscape.solvers import ProjectedAdam as ProjectedAdam
 from costscape.solvers import RampLimits as RampLimits
 from costscape.solvers import Separable as Separable
 from costscape.solvers import SharedCapacity as SharedCapacity
 from costscape.solvers import Solver as Solver
+from costscape.solvers import WholeSearch as WholeSearch
+from costscape.solvers import WholeSeparable as WholeSeparable
 from costscape.task import Refusal as Refusal
 from costscape.task import SeparableTask as SeparableTask
 from costscape.task import Task as Task

@@ -13,8 +13,8 @@ from costscape.arrays import check_names, read_pairs
 from costscape.block_bootstrap import at_least_two, block_length, standard_error
 from costscape.methods import Method
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Finite
-from costscape.solvers import Exhaustive, Separable
+from costscape.sets import Box, Finite, Whole
+from costscape.solvers import Auto, Exhaustive, Separable, WholeSearch
 from costscape.task import SeparableTask, Task
 
 
@@ -160,6 +160,11 @@ def hindsight_cost(task: Task, y: Float[Tensor, "n ..."]) -> Float[Tensor, "n"] 
     g = ExpectedCost(task, Scenarios(y.new_ones(len(y), 1), y.unsqueeze(1), own=True))
     if isinstance(task.feasible, Finite):
         return Exhaustive().minimise(g, task.feasible, len(y)).cost
+    if isinstance(task.feasible, Whole):
+        found = Auto().pick(g, task.feasible)
+        if isinstance(found, WholeSearch):
+            return None  # it may miss the best action
+        return found.minimise(g, task.feasible, len(y)).cost
     if isinstance(task, SeparableTask) and isinstance(task.feasible, Box):
         # the cost at a single outcome has kinks: search every basin of a fine grid
         return Separable(own_grid=1025).minimise(g, task.feasible, len(y)).cost

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.sets import ConstraintSet
+from costscape.sets import ConstraintSet, Whole
 
 Cost = Callable[[Tensor, Tensor], Tensor]
 Normal = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -83,6 +83,13 @@ class Task(nn.Module):
         """f(y, a), with its shape checked."""
         return _of_shape(self.f(y, a), _batch(y, a, self.y_dims), "cost", y, a)
 
+    def relaxed(self) -> "Task":
+        """The same cost over the base of a Whole set; the task itself on all other sets."""
+        if not isinstance(self.feasible, Whole):
+            return self
+        facts = {name: getattr(self, name) for name in ("convex", "cvxpy", "normal", "y_dims")}
+        return Task(self.f, self.feasible.base, width=self.width, **facts)
+
     def of_normals(self) -> "Task":
         """The same choice where an outcome is a normal law: y' = (m, s), side by side."""
         return Task(self._normal(), self.feasible, convex=self.convex)
@@ -142,6 +149,12 @@ class SeparableTask(Task):
     def terms(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "... d"]:
         """The d summands of f(y, a), with their shape checked."""
         return _terms(self.f_terms, y, a, self.y_dims)
+
+    def relaxed(self) -> "SeparableTask":
+        if not isinstance(self.feasible, Whole):
+            return self
+        facts = {name: getattr(self, name) for name in ("convex", "cvxpy", "normal", "y_dims")}
+        return SeparableTask(self.f_terms, self.feasible.base, **facts)
 
     def of_normals(self) -> "SeparableTask":
         return SeparableTask(self._normal(), self.feasible, convex=self.convex)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from costscape.checks import check_set
-from costscape.sets import BallWalk, Box, Budget, Finite, OuterBox, Polytope, Simplex
+from costscape.sets import BallWalk, Box, Budget, Finite, OuterBox, Polytope, Simplex, Whole
 
 EYE = np.eye(4)
 CUT = np.vstack([EYE, -EYE, np.ones((1, 4))])
@@ -32,8 +32,12 @@ MAKE = {
     "Polytope of one point": lambda: Polytope(A=EYE, b=0.5),
     "Finite": lambda: Finite([[0.0, 1.0], [2.0, 3.0], [2.0, -3.0]]),
     "Finite of one action": lambda: Finite([[1.0, 2.0]]),
+    "Whole box": lambda: Box([0.0, 1.0, 0.0], [60.0, 9.5, 1.0], step=[12, 2, None]),
+    "Whole budget": lambda: Whole(Budget(total=40.0, dim=3, upper=[30.0, 40.0, 13.0]), 12.0),
+    "Whole simplex": lambda: Whole(Simplex(total=6.0, dim=3), [1.0, 2.0, 3.0]),
+    "Whole polytope": lambda: Whole(Polytope(G=CUT, h=[2.0] * 8 + [1.0])),
 }
-CONVEX = [name for name in MAKE if "Finite" not in name]
+CONVEX = [name for name in MAKE if not name.startswith(("Finite", "Whole"))]
 
 
 @pytest.mark.parametrize("far", [0.1, 10.0, 1e4])

@@ -19,7 +19,7 @@ from torch import Generator, Tensor, nn
 from costscape.block_bootstrap import block_length, standard_error
 from costscape.data import Dataset
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Finite
+from costscape.sets import Finite, Whole
 from costscape.solvers import Objective, Solver
 from costscape.solvers.auto import resolve
 from costscape.task import SeparableTask, Task
@@ -65,7 +65,8 @@ def validation_cost(
 class HeldOut:
     """Costs of J actions at n held-out rows, expected by K candidates and observed.
 
-    By coordinate, k = d, for a SeparableTask on a Box, with sorted actions; k = 1 elsewhere.
+    By coordinate, k = d, for a SeparableTask on a Box, also of whole units, with sorted actions;
+    k = 1 elsewhere.
     """
 
     action: Float[Tensor, "n J d"]
@@ -164,7 +165,7 @@ def held_out(
         decide = solver.coarse().minimise
         decided = [decide(g, task.feasible, len(data)).action for g in surfaces]
         a = actions_between(task, torch.stack(decided, 1), seed)
-        if isinstance(task, SeparableTask) and isinstance(task.feasible, Box):
+        if isinstance(task, SeparableTask) and task.feasible.by_coordinate:
             expected = torch.stack([g.terms(a) for g in surfaces], 1)
             return HeldOut(a, expected, task.terms(data.y.unsqueeze(1), a))
         expected = torch.stack([g(a) for g in surfaces], 1)
@@ -187,12 +188,13 @@ def actions_between(
     like: dict[str, Any] = {"device": decided.device, "dtype": decided.dtype}
     if isinstance(C, Finite):
         return C.actions.to(decided).expand(n, -1, -1)
-    if isinstance(task, SeparableTask) and isinstance(C, Box):
+    if isinstance(task, SeparableTask) and C.by_coordinate:
         lower, upper = C.bounds
         least, most = decided.amin(1, keepdim=True), decided.amax(1, keepdim=True)
         near = least + torch.linspace(0, 1, NEAR, **like)[:, None] * (most - least)
         spread = lower + torch.linspace(0, 1, SPREAD, **like)[:, None] * (upper - lower)
-        return torch.cat([near, spread.expand(n, -1, -1)], 1).sort(1).values
+        a = torch.cat([near, spread.expand(n, -1, -1)], 1).sort(1).values
+        return C.rounded(a) if isinstance(C, Whole) else a
     rng = Generator(decided.device).manual_seed(seed)
     p = -torch.rand(MIXES, decided.shape[1], generator=rng, **like).clamp(min=1e-6).log()
     mixed = torch.einsum("mk,nkd->nmd", p / p.sum(1, keepdim=True), decided)

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.sets import Box, Budget, ConstraintSet, Finite, Polytope, Simplex
+from costscape.sets import Box, Budget, ConstraintSet, Finite, Polytope, Simplex, Whole
 from costscape.task import Refusal
 
 
@@ -71,7 +71,7 @@ class Projected:
 
 
 def landing(feasible: ConstraintSet) -> Landing | Projected:
-    """The output layer for that set.
+    """The output layer for that set; for whole units the layer of the set's base.
 
     >>> landing(Box(0.0, [1.0, 4.0]))(torch.zeros(1, 2))
     tensor([[0.5000, 2.0000]])
@@ -81,6 +81,8 @@ def landing(feasible: ConstraintSet) -> Landing | Projected:
             f"An output layer needs a set one can move in, but this one is a Finite list of "
             f"{len(feasible.actions)} actions. Take a softmax over the list instead."
         )
+    if isinstance(feasible, Whole):
+        return landing(feasible.base)
     capped = isinstance(feasible, Budget) and bool((feasible.upper < feasible.total).any())
     smooth = isinstance(feasible, Box | Simplex | Budget) and not capped
     return Landing(feasible) if smooth else Projected(feasible)

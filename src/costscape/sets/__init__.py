@@ -9,3 +9,4 @@ from costscape.sets.samplers import BallWalk as BallWalk
 from costscape.sets.samplers import HitAndRun as HitAndRun
 from costscape.sets.samplers import OuterBox as OuterBox
 from costscape.sets.simplex import Simplex as Simplex
+from costscape.sets.whole import Whole as Whole

@@ -22,6 +22,9 @@ class Box(Polyhedral):
         lower: a number or a vector (d,).
         upper: a number or a vector (d,).
         dim: d, needed only where both bounds are numbers.
+        step: a positive number or a vector (d,), default None. Where given, the call returns a
+            ``Whole`` set of the values lower, lower + step, lower + 2 step and so on; a coordinate
+            whose entry is None is continuous.
 
     >>> box = Box(0.0, [1.0, 2.0])
     >>> box.project(torch.tensor([0.5, 3.0]))
@@ -31,7 +34,29 @@ class Box(Polyhedral):
     lower: Tensor
     upper: Tensor
 
-    def __init__(self, lower: Numbers, upper: Numbers, *, dim: int | None = None) -> None:
+    def __new__(
+        cls,
+        lower: Numbers = 0.0,
+        upper: Numbers = 0.0,
+        *,
+        dim: int | None = None,
+        step: Numbers | None = None,
+    ) -> "Box":
+        """Return a Box, or with ``step`` a Whole set; copies are made without arguments."""
+        if step is None:
+            return super().__new__(cls)
+        from costscape.sets.whole import Whole  # it imports this module
+
+        return Whole(Box(lower, upper, dim=dim), step, origin=lower)  # type: ignore[return-value]
+
+    def __init__(
+        self,
+        lower: Numbers,
+        upper: Numbers,
+        *,
+        dim: int | None = None,
+        step: Numbers | None = None,
+    ) -> None:
         super().__init__()
         low, high = as_tensors("Box", lower=lower, upper=upper)
         self.dim = _dim(low, high, dim)
@@ -64,6 +89,10 @@ class Box(Polyhedral):
     @property
     def bounds(self) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
         return self.lower, self.upper
+
+    @property
+    def by_coordinate(self) -> bool:
+        return True
 
     def sample(self, n: int, generator: Generator | None = None) -> Float[Tensor, "n d"]:
         u = self.lower.new_empty(n, self.dim).uniform_(generator=generator)

@@ -58,6 +58,11 @@ class ConstraintSet(nn.Module, ABC):
         """The constraints on a cvxpy variable ``a`` of shape (d,), without importing cvxpy."""
 
     @property
+    def by_coordinate(self) -> bool:
+        """Whether each coordinate may be chosen without regard to the others, as in a Box."""
+        return False
+
+    @property
     def tolerance(self) -> float:
         """Violation that counts as rounding: 1e-5 (float32) or 1e-9 (float64) of C's size.
 
@@ -81,6 +86,11 @@ class Rows:
     b: Float[Tensor, "e"]
     G: Float[Tensor, "m d"]
     h: Float[Tensor, "m"]
+
+
+def couples(rows: Float[Tensor, "m d"]) -> Bool[Tensor, "m"]:
+    """Which rows look at more than one coordinate; the others are bounds."""
+    return (rows != 0).sum(1) > 1
 
 
 class Polyhedral(ConstraintSet):

@@ -10,9 +10,12 @@ from costscape.solvers.frank_wolfe import FrankWolfe as FrankWolfe
 from costscape.solvers.implicit import Implicit as Implicit
 from costscape.solvers.layer import Layer as Layer
 from costscape.solvers.mirror_descent import MirrorDescent as MirrorDescent
+from costscape.solvers.mixed_integer import MixedInteger as MixedInteger
 from costscape.solvers.projected_adam import ProjectedAdam as ProjectedAdam
 from costscape.solvers.ramp_limits import RampLimits as RampLimits
 from costscape.solvers.shared_capacity import SharedCapacity as SharedCapacity
 from costscape.solvers.solver import Objective as Objective
 from costscape.solvers.solver import Solution as Solution
 from costscape.solvers.solver import Solver as Solver
+from costscape.solvers.whole_search import WholeSearch as WholeSearch
+from costscape.solvers.whole_separable import WholeSeparable as WholeSeparable

@@ -5,23 +5,29 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from costscape.sets import ConstraintSet
-from costscape.solvers.box_relaxation import BoxRelaxation
-from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.exhaustive import Exhaustive
+from costscape.solvers.mixed_integer import MixedInteger
 from costscape.solvers.projected_adam import ProjectedAdam
-from costscape.solvers.ramp_limits import RampLimits
-from costscape.solvers.shared_capacity import SharedCapacity
 from costscape.solvers.solver import Objective, Solution, Solver
+from costscape.solvers.whole_search import CONTINUOUS, WholeSearch
+from costscape.solvers.whole_separable import WholeSeparable
 
+FEW = 2_000  # points of a Whole set that are tried in every epoch of a fit
+
+# solvers of continuous actions refuse lists and whole units, and the others refuse the rest
 STRONGEST_FIRST: tuple[Solver, ...] = (
-    Separable(),
+    *CONTINUOUS,
+    WholeSeparable(),
     Exhaustive(),
-    SharedCapacity(),
-    RampLimits(),
-    BoxRelaxation(),
-    Convex(),
-    ProjectedAdam(),
+    MixedInteger(),
+    WholeSearch(),
+)
+COARSE_FIRST: tuple[Solver, ...] = (
+    *(solver.coarse() for solver in CONTINUOUS),
+    WholeSeparable().coarse(),
+    Exhaustive(most=FEW),
+    WholeSearch().coarse(),
 )
 
 
@@ -29,9 +35,10 @@ STRONGEST_FIRST: tuple[Solver, ...] = (
 class Auto(Solver):
     """Solves each problem with the strongest solver that does not refuse it.
 
-    The order is ``Separable``, ``Exhaustive``, ``SharedCapacity``, ``RampLimits``,
-    ``BoxRelaxation``, ``Convex``, ``ProjectedAdam``: exact and fast solvers come first.
-    ``pick`` returns the solver of a problem.
+    The order is ``Exhaustive`` on a Finite list; ``WholeSeparable``, ``Exhaustive``,
+    ``MixedInteger``, ``WholeSearch`` on a Whole set; ``Separable``, ``SharedCapacity``,
+    ``RampLimits``, ``BoxRelaxation``, ``Convex``, ``ProjectedAdam`` on others: exact and fast
+    solvers come first. ``pick`` returns the solver of a problem.
 
     Args:
         rough: bool, default False. True uses the coarse version of that solver, see ``coarse``.
@@ -45,11 +52,13 @@ class Auto(Solver):
 
     def pick(self, objective: Objective, feasible: ConstraintSet) -> Solver:
         """Return the solver that ``minimise`` uses for this objective and this set."""
-        solver = next(s for s in STRONGEST_FIRST if s.refuses(objective, feasible) is None)
-        return solver.coarse() if self.rough else solver
+        solvers = COARSE_FIRST if self.rough else STRONGEST_FIRST
+        return next(s for s in solvers if s.refuses(objective, feasible) is None)
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
-        return None  # Exhaustive takes every Finite set, and ProjectedAdam all others
+        return (
+            None  # Exhaustive takes a Finite list, WholeSearch whole units, ProjectedAdam others
+        )
 
     def coarse(self) -> "Auto":
         return Auto(rough=True)
@@ -58,6 +67,13 @@ class Auto(Solver):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         return self.pick(objective, feasible).minimise(objective, feasible, batch, start)
+
+
+def without_programs(solver: Solver) -> Solver:
+    """The solver, or a faster search in place of one that solves a program for each x."""
+    if isinstance(solver, Convex):
+        return ProjectedAdam()
+    return WholeSearch() if isinstance(solver, MixedInteger) else solver
 
 
 def resolve(solver: Solver, objective: Objective, feasible: ConstraintSet) -> Solver:

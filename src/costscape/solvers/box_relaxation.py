@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
-from costscape.sets import Box, ConstraintSet, Finite
+from costscape.sets import Box, ConstraintSet, Finite, Whole
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.projected_adam import ProjectedAdam
@@ -46,8 +46,8 @@ class BoxRelaxation(Solver):
     rough: bool = False
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
-        if isinstance(feasible, Finite):
-            return "needs a set one can move in, and this feasible set is a Finite list"
+        if isinstance(feasible, Finite | Whole):
+            return "needs a set one can move in, and this set is a Finite list or Whole"
         return Separable().refuses(objective, _box(feasible))
 
     def coarse(self) -> "BoxRelaxation":

@@ -154,7 +154,7 @@ class Separable(Solver):
         positions = torch.linspace(0, 1, points, dtype=box.lower.dtype, device=box.lower.device)
         step = 1 / (points - 1)
 
-        grid_costs = _costs_on_grid(g, _actions(positions[:, None], box))  # (B, d, J)
+        grid_costs = costs_on_grid(g, _actions(positions[:, None], box))  # (B, d, J)
         minima = local_minima(grid_costs, basins)
         finer = (self.grid - 1) // (points - 1)  # cells of the fine grid in one of this grid
         if g.convex or self.cells == 0 or finer < 2:
@@ -208,7 +208,7 @@ def _costs_at(g: Surface, box: Box) -> Costs:
     return lambda t: g.terms(_actions(t, box))
 
 
-def _costs_on_grid(g: Surface, actions: Float[Tensor, "J d"]) -> Float[Tensor, "B d J"]:
+def costs_on_grid(g: Surface, actions: Float[Tensor, "J d"]) -> Float[Tensor, "B d J"]:
     """The summands of g at actions shared by all x, from a table of f where one fits."""
     if isinstance(g, ExpectedCost) and fits(g, len(actions)):
         return cost_table(g, actions).expected(g.scenarios.weights)

@@ -1,5 +1,6 @@
 """Convex programs through cvxpy; the only solver that needs it installed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, cast
@@ -8,8 +9,10 @@ import torch
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
-from costscape.sets import ConstraintSet, Finite
+from costscape.sets import ConstraintSet, Finite, Whole
 from costscape.solvers.solver import Objective, Solution, Solver
+
+Limits = Callable[[Any], list[Any]]  # a cvxpy variable (d,) -> its constraints
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class Convex(Solver):
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
         if find_spec("cvxpy") is None:
             return "needs cvxpy, which is not installed (pip install 'costscape[convex]')"
-        if isinstance(feasible, Finite):
-            return "needs a convex set, and this feasible set is a Finite list"
+        if isinstance(feasible, Finite | Whole):
+            return "needs a convex set, and this set is a Finite list or Whole"
         if not isinstance(objective, ExpectedCost):
             return "needs an ExpectedCost, to write it down as a convex program"
         if not objective.task.convex:
@@ -51,36 +54,52 @@ class Convex(Solver):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         g = cast(ExpectedCost, objective)
-        values = g.scenarios.values.detach().double().cpu().numpy()
-        weights = g.scenarios.weights.detach().double().cpu().numpy()
-        program = None
-        rows = []
-        for b in range(batch):
-            if program is None or not g.scenarios.shared:
-                program = _Program(g, feasible, values[b if len(values) > 1 else 0])
-            rows.append(torch.as_tensor(program.solve(weights[b], b)))
-        like = feasible.bounds[0]
-        a = feasible.project(torch.stack(rows).to(like))
-        with torch.no_grad():
-            return Solution(a, g(a[:, None])[:, 0])
+        return solve_programs(g, feasible, batch, feasible.describe, "CLARABEL")
+
+
+def solve_programs(
+    g: ExpectedCost, feasible: ConstraintSet, batch: int, limits: Limits, solver: str
+) -> Solution:
+    """Solve one program for each x; it is compiled once where all x share their outcomes.
+
+    Args:
+        g: the expected cost, of a task with ``cvxpy``.
+        feasible: the set C, onto which answers are projected, against rounding.
+        batch: int, B.
+        limits: the constraints on a cvxpy variable (d,).
+        solver: cvxpy's name of the solver.
+    """
+    values = g.scenarios.values.detach().double().cpu().numpy()
+    weights = g.scenarios.weights.detach().double().cpu().numpy()
+    program = None
+    rows = []
+    for b in range(batch):
+        if program is None or not g.scenarios.shared:
+            program = _Program(g, limits, solver, values[b if len(values) > 1 else 0])
+        rows.append(torch.as_tensor(program.solve(weights[b], b)))
+    like = feasible.bounds[0]
+    a = feasible.project(torch.stack(rows).to(like))
+    with torch.no_grad():
+        return Solution(a, g(a[:, None])[:, 0])
 
 
 class _Program:
-    def __init__(self, g: ExpectedCost, feasible: ConstraintSet, values: Any) -> None:
+    def __init__(self, g: ExpectedCost, limits: Limits, solver: str, values: Any) -> None:
         import cvxpy as cp
 
         assert g.task.cvxpy is not None
-        self.a = cp.Variable((1, feasible.dim))
+        self.solver = solver
+        self.a = cp.Variable((1, g.task.feasible.dim))
         self.w = cp.Parameter(len(values), nonneg=True)
         cost = cp.sum(cp.multiply(self.w, cp.reshape(g.task.cvxpy(values, self.a), (-1,), "C")))
-        limits = feasible.describe(cp.reshape(self.a, (-1,), "C"))
-        self.problem = cp.Problem(cp.Minimize(cost), limits)
+        rows = limits(cp.reshape(self.a, (-1,), "C"))
+        self.problem = cp.Problem(cp.Minimize(cost), rows)
 
     def solve(self, weights: Any, row: int) -> Any:
         import cvxpy as cp
 
         self.w.value = weights
-        self.problem.solve(solver=cp.CLARABEL)
+        self.problem.solve(solver=self.solver)
         if self.problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             raise RuntimeError(
                 f"The convex program of row {row} ended as {self.problem.status!r}. Check that "

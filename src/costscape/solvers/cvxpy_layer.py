@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
-from costscape.sets import Finite
+from costscape.sets import Finite, Whole
 from costscape.solvers.layer import Layer
 from costscape.task import Refusal, Task
 
@@ -60,8 +60,8 @@ class CvxpyLayer(Layer):
     def refuses(self, task: Task) -> str | None:
         if find_spec("cvxpylayers") is None or find_spec("diffcp") is None:
             return "needs cvxpylayers, which is not installed (pip install 'costscape[convex]')"
-        if isinstance(task.feasible, Finite):
-            return "needs a convex set, and this feasible set is a Finite list"
+        if isinstance(task.feasible, Finite | Whole):
+            return "needs a convex set, and this set is a Finite list or Whole"
         if not task.convex:
             return "needs a convex cost, and this task was not made with convex=True"
         if task.cvxpy is None:

@@ -1,18 +1,25 @@
 """Try every action of a finite set."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import torch
 from torch import Tensor
 
-from costscape.sets import ConstraintSet, Finite
+from costscape.scenarios import ExpectedCost, Surface
+from costscape.sets import ConstraintSet, Finite, Whole
 from costscape.solvers.solver import Objective, Solution, Solver
+
+COSTS = 2**24  # in memory at once
 
 
 @dataclass(frozen=True)
 class Exhaustive(Solver):
-    """Evaluates g at each action of a Finite set, and is exact. This solver has no arguments.
+    """Evaluates g at each action of a Finite or a small Whole set, and is exact.
+
+    Args:
+        most: int, default 100_000. Largest number of points of a Whole set that are tried.
 
     >>> import costscape as cs
     >>> import torch
@@ -24,7 +31,12 @@ class Exhaustive(Solver):
 
     quick: ClassVar[bool] = True
 
+    most: int = 100_000
+
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
+        if isinstance(feasible, Whole):
+            few = feasible.points(self.most) is not None
+            return None if few else f"needs a set of at most {self.most:,} points"
         if not isinstance(feasible, Finite):
             return f"needs a Finite list of actions, and this set is a {type(feasible).__name__}"
         return None
@@ -35,7 +47,24 @@ class Exhaustive(Solver):
     def _minimise(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
-        actions = cast(Finite, feasible).actions
+        if isinstance(feasible, Whole):
+            actions = cast(Tensor, feasible.points(self.most))
+        else:
+            actions = cast(Finite, feasible).actions
+        least, at = [], []
         with torch.no_grad():
-            cost, k = objective(actions[None]).min(1)
-        return Solution(actions[k], cost)
+            for rows in _rows(objective, batch, len(actions)):
+                cost, k = rows(actions[None]).min(1)
+                least.append(cost)
+                at.append(k)
+        return Solution(actions[torch.cat(at)], torch.cat(least))
+
+
+def _rows(objective: Objective, batch: int, actions: int) -> Iterator[Objective]:
+    """The objective of a few x at a time, so that the costs of all actions fit memory."""
+    if not isinstance(objective, ExpectedCost | Surface):
+        yield objective
+        return
+    rows = max(1, COSTS // actions)
+    for first in range(0, max(batch, 1), rows):
+        yield objective if batch <= rows else objective.rows(slice(first, first + rows))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
-from costscape.sets import Box, ConstraintSet, Finite
+from costscape.sets import Box, ConstraintSet, Finite, Whole
 from costscape.solvers.solver import Objective, Solution, Solver, better
 
 BLOCK = 2**20  # numbers in one evaluation of f
@@ -42,8 +42,8 @@ class ProjectedAdam(Solver):
     constant_rate: bool = False
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
-        if isinstance(feasible, Finite):
-            return "needs a set one can move in, and this feasible set is a Finite list"
+        if isinstance(feasible, Finite | Whole):
+            return "needs a set one can move in, and this set is a Finite list or Whole"
         return None
 
     def coarse(self) -> "ProjectedAdam":

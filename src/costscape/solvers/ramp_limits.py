@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from costscape.sets.constraint_set import Polyhedral
-from costscape.solvers.window_search import Grid, WindowSearch, couples
+from costscape.sets.constraint_set import Polyhedral, couples
+from costscape.solvers.window_search import Grid, WindowSearch
 
 FIRST_CELLS = 64  # of the whole interval, or more where a limit is narrower
 SLACK = 1e-6  # of the largest difference: rounding of grid points does not forbid a step

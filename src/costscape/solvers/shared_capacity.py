@@ -20,8 +20,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.sets.constraint_set import Polyhedral
-from costscape.solvers.window_search import Grid, WindowSearch, couples
+from costscape.sets.constraint_set import Polyhedral, couples
+from costscape.solvers.window_search import Grid, WindowSearch
 
 TINY = 1e-300  # keeps quotients finite where a cell has no width
 

@@ -18,8 +18,15 @@ Objective = Callable[[Tensor], Tensor]  # actions (B or 1, J, d) -> costs (B, J)
 
 @dataclass(frozen=True)
 class Solution:
+    """The action found for each context, and its cost.
+
+    ``gap`` bounds how far each cost is above the least one, up to the accuracy of the relaxed
+    problem; None where the solver knows no bound. Only searches over whole units need one.
+    """
+
     action: Float[Tensor, "B d"]
     cost: Float[Tensor, "B"]
+    gap: Float[Tensor, "B"] | None = None
 
 
 class Solver(ABC):

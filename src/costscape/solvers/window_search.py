@@ -126,8 +126,3 @@ class WindowSearch(Solver):
         lower, upper = (end[:, None] for end in c.bounds)
         t = t.clamp(lower, upper)
         return c.project(self._best_on_grid(c, t, g.terms(t.mT).mT))
-
-
-def couples(rows: Float[Tensor, "m d"]) -> Bool[Tensor, "m"]:
-    """Which rows look at more than one coordinate; the others are bounds."""
-    return (rows != 0).sum(1) > 1

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Finite
+from costscape.sets import Box, Finite, Whole
 from costscape.task import SeparableTask, Task
 
 LABELS = 1024  # training labels, evenly spread, from which the unit of the loss is computed
@@ -74,12 +74,12 @@ class Slopes(Target):
 
     def actions(self, task: Task, rows: int, J: int, rng: Generator) -> Float[Tensor, "rows J_ d"]:
         C = task.feasible
-        if isinstance(C, Finite):
+        if _only_points(task):
             return sample(task, rows, J, rng)
         lower, upper = C.bounds
         if isinstance(task, SeparableTask):
             a: Tensor = lower + _cells(rows, J, C.dim, lower, rng) * (upper - lower)
-            return a
+            return C.rounded(a) if isinstance(C, Whole) else a
         chords = max(1, J // POINTS)
         start, end = C.sample(2 * rows * chords, rng).unflatten(0, (2, rows, chords, 1))
         t = _cells(rows * chords, min(J, POINTS) - 2, 1, lower, rng).unflatten(0, (rows, chords))
@@ -159,6 +159,12 @@ def sample(task: Task, rows: int, J: int, rng: Generator) -> Tensor:
     return a
 
 
+def _only_points(task: Task) -> bool:
+    """Whether no path leads from action to action, along which to take slopes."""
+    whole = isinstance(task.feasible, Whole) and not isinstance(task, SeparableTask)
+    return whole or isinstance(task.feasible, Finite)
+
+
 def _cells(rows: int, J: int, d: int, like: Tensor, rng: Generator) -> Float[Tensor, "rows J2 d"]:
     """0, one number in each of J equal parts of (0, 1), and 1."""
     inside = torch.rand(rows, J, d, generator=rng, device=like.device, dtype=like.dtype)
@@ -170,7 +176,7 @@ def _cells(rows: int, J: int, d: int, like: Tensor, rng: Generator) -> Float[Ten
 
 def _squares(task: Task, r: Tensor, a: Tensor) -> Tensor:
     """The squared slopes of r (B, J) or (B, J, d) over the actions, as a sum over neighbours."""
-    if isinstance(task.feasible, Finite):
+    if _only_points(task):
         return (r - r.mean(1, keepdim=True)).square()
     if isinstance(task, SeparableTask):
         lower, upper = task.feasible.bounds

@@ -20,8 +20,8 @@ from torch import Generator, Tensor
 
 from costscape.methods import saving
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.solvers import Auto, Convex, ProjectedAdam, Solver
-from costscape.solvers.auto import resolve
+from costscape.solvers import Auto, Solver
+from costscape.solvers.auto import resolve, without_programs
 from costscape.task import Task
 from costscape.training.progress import progress
 
@@ -143,8 +143,8 @@ def best_move(t: Float[Tensor, "n K"], moves: Float[Tensor, "n K ..."]) -> Tenso
 def _minimise(g: ExpectedCost, solver: Solver) -> Tensor:
     """Decisions on a single outcome, or, coarsely, on a set of them."""
     chosen = resolve(solver, g, g.task.feasible)
-    if isinstance(solver, Auto) and isinstance(chosen, Convex):
-        chosen = ProjectedAdam()  # a convex program for each of thousands of rows takes minutes
+    if isinstance(solver, Auto):  # a program for each of thousands of rows takes minutes
+        chosen = without_programs(chosen)
     if g.scenarios.values.shape[1] > 1:
         chosen = chosen.coarse()
     return chosen.minimise(g, g.task.feasible, len(g)).action

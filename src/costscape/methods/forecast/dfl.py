@@ -81,7 +81,7 @@ class DFL(ForecastMethod):
     seed: int = 0
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
-        if reason := self.layer.refuses(task):
+        if reason := self.layer.refuses(task.relaxed()):
             raise Refusal(f"DFL's {type(self.layer).__name__} {reason}.")
         first = self._by_likelihood(task, model, train, val)
         lr = self.training.lr or RATE
@@ -90,6 +90,9 @@ class DFL(ForecastMethod):
         return [first, *self._refine(task, model, loss, train, val, ways)]
 
     def loss(self, task: Task, model: Network, batch: Dataset, rng: Generator) -> Tensor:
-        """The mean cost of the decisions on one batch, with fresh draws."""
-        g = model.expected_cost(task, batch.x, self.draws, rng)
+        """The mean cost of the decisions on one batch, with fresh draws.
+
+        Whole units have no slope: the layer then decides over the base of the set.
+        """
+        g = model.expected_cost(task.relaxed(), batch.x, self.draws, rng)
         return task.cost(batch.y, self.layer(g)).mean()

@@ -31,7 +31,7 @@ from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture, MixtureForecast
 from costscape.models.relative_outcomes import Level
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Finite
+from costscape.sets import Box, Finite, Whole
 from costscape.solvers import Auto, Solver
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
@@ -151,7 +151,7 @@ class SOEBM(ForecastMethod):
         ``energy`` and ``paid`` are E(.; x) and f(y, .) / T, from actions (B or 1, N, d) to (B, N).
         """
         at_best = energy(best.unsqueeze(1))[:, 0]
-        if isinstance(task.feasible, Box | Finite):
+        if isinstance(task.feasible, Box | Finite | Whole):
             found = self._weighted(task.feasible, best, rng)
             e = energy(found.actions)
             with torch.no_grad():
@@ -202,10 +202,13 @@ class SOEBM(ForecastMethod):
         y = model.samples(x, self.train_draws or DRAWS, rng)
         return ExpectedCost(task, Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y))
 
-    def _weighted(self, feasible: Box | Finite, best: Tensor, rng: Generator) -> Weighted:
+    def _weighted(self, feasible: Box | Finite | Whole, best: Tensor, rng: Generator) -> Weighted:
         if isinstance(feasible, Finite):
             k = len(feasible.actions)
             return Weighted(feasible.actions[None], best.new_full((1, k), -log(k)))
+        if isinstance(feasible, Whole):  # up to a constant, the log of the number of points
+            a = feasible.sample(self.samples, rng)[None]
+            return Weighted(a, torch.zeros_like(a[..., 0]))
         lower, upper = feasible.bounds
         unit = upper - lower if self.variances is None else torch.ones_like(lower)
         v = best.new_tensor(self.variances or VARIANCES)

@@ -125,7 +125,8 @@ class TaskMet(PointRounds):
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
         assert isinstance(model, PointForecast)
         layer = Implicit(self.solver)
-        if reason := layer.refuses(task):
+        smooth = task.relaxed()  # whole units have no slope
+        if reason := layer.refuses(smooth):
             raise Refusal(f"TaskMet differentiates the decision, and that {reason}.")
         start = self._by_likelihood(task, model, train, val)
         x, size = train.x, prod(train.y.shape[1:])
@@ -153,7 +154,7 @@ class TaskMet(PointRounds):
             part = _some(train, self.batch_size, rng)
             # cuDNN's recurrent networks have no second derivative
             with torch.backends.cudnn.flags(enabled=False):
-                outer = task.cost(part.y, layer(self._cost(task, model, part.x))).mean()
+                outer = task.cost(part.y, layer(self._cost(smooth, model, part.x))).mean()
                 slope = torch.autograd.grad(outer, theta)
                 inside = distance(model, metric, part).mean()
                 moved = hypergradient(inside, slope, theta, phi, self.iterations, self.ridge)

@@ -31,9 +31,9 @@ from costscape.methods.weighted.forest_weights import (
 )
 from costscape.models import Standardise
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Finite
-from costscape.solvers import Auto, Convex, ProjectedAdam, Solver
-from costscape.solvers.auto import resolve
+from costscape.sets import Finite, Whole
+from costscape.solvers import Auto, Solver
+from costscape.solvers.auto import resolve, without_programs
 from costscape.task import SeparableTask, Task
 
 VALUES, ACTIONS = 32, 128  # candidates: values of each coordinate, or actions
@@ -156,11 +156,12 @@ def candidate_actions(
     if not alone:
         return best
     low, high = best.amin(0), best.amax(0)
-    return low + torch.linspace(0, 1, J).to(low)[:, None] * (high - low)
+    a = low + torch.linspace(0, 1, J).to(low)[:, None] * (high - low)
+    return C.rounded(a) if isinstance(C, Whole) else a
 
 
 def _by_coordinate(task: Task) -> bool:
-    return isinstance(task, SeparableTask) and isinstance(task.feasible, Box)
+    return isinstance(task, SeparableTask) and task.feasible.by_coordinate
 
 
 def _optima(
@@ -170,8 +171,8 @@ def _optima(
     y = train.y[:: -(-len(train) // MOST)].unsqueeze(0)
     g = ExpectedCost(task, Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y))
     chosen = resolve(solver, g, task.feasible)
-    if isinstance(solver, Auto) and isinstance(chosen, Convex):
-        chosen = ProjectedAdam()  # a convex program for each group takes too long
+    if isinstance(solver, Auto):  # a program for each group takes too long
+        chosen = without_programs(chosen)
     best = chosen.minimise(g, task.feasible, 1).action
     x = Standardise(train.x)(train.x).flatten(1).double()
     order = torch.randperm(len(x), generator=Generator().manual_seed(seed))
