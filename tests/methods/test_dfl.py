@@ -154,6 +154,6 @@ def test_cvxpylayers_needs_the_cost_in_its_own_words(newsvendor, demand):
 
 def test_separable_terms_with_their_own_names_still_learn(demand):
     x, y = demand(dim=2)
-    task = SeparableTask(lambda y, a: (y - a).square(), Simplex(dim=2), convex=True)
+    task = SeparableTask(lambda y, a: (y - a).square(), Simplex(total=4.0, dim=2), convex=True)
     a = quick(task, Mixture(1), draws=4).fit(x, y).decide(x)
-    assert torch.allclose(a.sum(1), torch.ones(len(x)))
+    assert torch.allclose(a.sum(1), torch.full((len(x),), 4.0))

@@ -86,3 +86,11 @@ def test_repr_tells_bounds_and_dim():
 def test_a_wrong_box_says_what_to_do(make, kind, words):
     with pytest.raises(kind, match=words):
         make()
+
+
+def test_a_box_between_computed_bounds_is_the_same_box():
+    lower, upper = torch.tensor([0.0, -1.0]), torch.tensor([1.0, 2.0])
+    box, other = Box.between(lower, upper), Box(lower, upper)
+    assert box.dim == other.dim == 2
+    assert repr(box) == repr(other)
+    assert all(torch.equal(box.state_dict()[k], v) for k, v in other.state_dict().items())
