@@ -70,6 +70,7 @@ def test_df2_completes_on_the_wave(small):
     test_methods_complete_on_every_real_problem(small, "vaccine-wave", "df2")
 
 
+@pytest.mark.filterwarnings("ignore::costscape.OutOfRange")  # of a few hours of training rows
 @pytest.mark.parametrize("method", ["df2", "two-stage-gmm3", "policy-net", "wsaa-knn"])
 @pytest.mark.parametrize("name", [name for name in REAL if name != "vaccine-wave"])
 def test_methods_complete_on_every_real_problem(small, name, method):

@@ -65,8 +65,8 @@ class ResidualSAA(ScenarioMethod):
     >>> x = torch.linspace(0, 1, 100)[:, None]
     >>> y = 1 + x + 0.1 * torch.tensor([-1.0, 1.0]).repeat(50)[:, None]
     >>> task = cs.SeparableTask(lambda y, a: (y - a) ** 2, cs.Box(0.0, 4.0, dim=1), convex=True)
-    >>> cs.ResidualSAA(task, ridge=1e-6).fit(x, y).decide([[2.0]]).round(1)
-    array([[3.]])
+    >>> cs.ResidualSAA(task, ridge=1e-6).fit(x, y).decide([[1.2]]).round(1)
+    array([[2.2]])
     """
 
     task: Task

@@ -14,6 +14,7 @@ class SharedEncoder(nn.Module):
         width: int, default 8. Numbers of the code of one resource.
         hidden: int, default 32. Hidden units.
 
+    >>> import torch
     >>> SharedEncoder(3)(torch.zeros(2, 3)).shape
     torch.Size([2, 24])
     """
