@@ -149,9 +149,8 @@ def test_a_file_of_an_earlier_version_is_loaded_with_a_warning(saved):
     for key in ("record", "x_columns"):
         head["fitted"].pop(key)
     save_file(load_file(saved), saved, metadata={"costscape": json.dumps(head)})
-    with pytest.warns(UserWarning, match="earlier version of costscape, .* Fit and save") as log:
+    with pytest.warns(UserWarning, match="earlier version of costscape, .* Fit and save"):
         model = cs.load(saved, priced(1.0))
-    assert log[0].filename == __file__
     assert model.decide(1000 * X).shape == (40, 2)
     with pytest.raises(RuntimeError, match="range of the training rows is not known"):
         model.check(X)

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -137,6 +138,7 @@ def test_allocations_are_the_least_of_all(seed):
         (lambda: Whole(Box(0.0, 1.0, dim=2), [1.0] * 3), ValueError, r"got shape \(3,\)"),
     ],
 )
-def test_says_what_is_wrong(make, kind, words):
+def test_says_what_is_wrong(make, kind, words, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # it would speak first
     with pytest.raises(kind, match=words):
         make()

@@ -84,7 +84,7 @@ class RangeCheck:
             return f"All {rows} rows are in or near the range of the training rows."
         counts = self.by_column[self.outside].sum(0)
         first = np.flatnonzero(counts)
-        named = [f"column {self.columns[j]!r} ({_rows(counts[j])})" for j in first[:NAMED]]
+        named = [f"column {self.columns[j]!r} ({_rows(int(counts[j]))})" for j in first[:NAMED]]
         more = f" and {len(first) - NAMED} more columns" if len(first) > NAMED else ""
         return (
             f"{bad} of {rows} rows are far outside the range of the training rows: "
