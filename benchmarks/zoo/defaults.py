@@ -3,8 +3,7 @@
 Each row has the test regret of one method on one problem of the zoo, with some settings changed.
 All methods are cross-fitted. The first table has the mean and the worst ratio of regret to the
 best opponent of each problem; the second the ratio to DF2's default itself; the third has the
-first by kind of set. Rows are kept in
-defaults.jsonl; `code` is the commit they were made by.
+first by kind of set. Rows are kept in defaults.jsonl; `code` is the commit they were made by.
 
     python benchmarks/zoo/defaults.py                                  # tables of the kept rows
     python benchmarks/zoo/defaults.py --run df2 df2/steps=2000 --workers 2 --out FILE

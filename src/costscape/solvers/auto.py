@@ -56,9 +56,7 @@ class Auto(Solver):
         return next(s for s in solvers if s.refuses(objective, feasible) is None)
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
-        return (
-            None  # Exhaustive takes a Finite list, WholeSearch whole units, ProjectedAdam others
-        )
+        return None  # Exhaustive takes lists, WholeSearch whole units, ProjectedAdam all others
 
     def coarse(self) -> "Auto":
         return Auto(rough=True)

@@ -23,8 +23,13 @@ from torch import Generator, Tensor, nn
 from costscape.data import Dataset
 from costscape.methods.forecast.decision_samples import Forecasts, perturbations
 from costscape.methods.forecast.forecast_method import Network
+from costscape.methods.forecast.local_loss_method import (
+    Fitted,
+    LocalLossMethod,
+    around_best,
+    first_moves,
+)
 from costscape.methods.forecast.local_losses import LocalLoss, LossNetwork
-from costscape.methods.forecast.lodl import Fitted, LocalLossMethod, around_best, first_moves
 from costscape.methods.method import seeded
 from costscape.models import Builder, Units, encoder_for
 from costscape.models.forecasts import Forecast, MixtureForecast, Point, PointForecast
