@@ -1,9 +1,9 @@
 """How good are the decisions of DF2 beside those of the best opponent?
 
-Two tables from the rows of results/, one line a problem: single fits
-(df2-quick, df2-paper and opponents that are fitted once) and cross-fitted ones (df2, blend and
-opponents whose name ends in +crossfit). Averaging several fits helps every method, so a method is
-compared only with those of its table.
+Three tables from the rows of results/, one line a problem: single fits (df2-quick, df2-paper and
+opponents that are fitted once), single fits with searched settings (names with +tuned), and
+cross-fitted ones (df2, blend and opponents whose name ends in +crossfit). A search and the mean of
+several fits help every method, so a method is compared only with those of its table.
 
 The score is the gap on synthetic problems and the regret elsewhere, the mean over n seeds. The
 difference is df2-quick, or df2, minus the best opponent, paired by seed and test row. Its 95 %
@@ -26,8 +26,8 @@ from costscape.bench.report.summary import Cell
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 OURS = ("df2", "blend")  # and names that go on after them with - or +
-SINGLE, CROSSFITTED = ("df2-quick", "df2-paper"), ("df2", "blend")
-TITLES = {SINGLE: "Single fits", CROSSFITTED: "Cross-fitted"}
+SINGLE, TUNED, CROSSFITTED = ("df2-quick", "df2-paper"), ("df2-quick+tuned",), ("df2", "blend")
+TITLES = {SINGLE: "Single fits", TUNED: "Tuned single fits", CROSSFITTED: "Cross-fitted"}
 ITEM, ITEMS = "inventory-item", "inventory-items 1-10"
 PROBLEMS = (
     *("synthetic-convex", "synthetic-nonconvex", "wind", "wind-farm", "inventory"),
@@ -89,15 +89,17 @@ def as_pair(row, items):
     return {**row, "problem": ITEMS, "seed": item, "test_rows": "dates" if same else None}
 
 
-def is_crossfitted(row):
-    """Whether the method averages fits of several folds; one fold is a single fit."""
+def part_of(row):
+    """SINGLE, TUNED or CROSSFITTED; a cross-fitted method averages fits of several folds."""
     method, folds = row["method"], row["changes"].get("folds", 4)
-    return method.endswith("+crossfit") or (method in CROSSFITTED and folds > 1)
+    if method.endswith("+crossfit") or (method in CROSSFITTED and folds > 1):
+        return CROSSFITTED
+    return TUNED if "+tuned" in method else SINGLE
 
 
 def of_table(rows, ours):
-    """The rows that belong to the table of SINGLE or CROSSFITTED methods."""
-    return [row for row in rows if is_crossfitted(row) == (ours is CROSSFITTED)]
+    """The rows that belong to the table of SINGLE, TUNED or CROSSFITTED methods."""
+    return [row for row in rows if part_of(row) == ours]
 
 
 def lines(rows, ours):
@@ -105,7 +107,8 @@ def lines(rows, ours):
     found = {}
     for cell in summarise(of_table(rows, ours), OURS):
         found.setdefault(cell.problem, {})[cell.label] = cell
-    return [_line(problem, found.get(problem, {}), ours) for problem in PROBLEMS]
+    shown = [problem for problem in PROBLEMS if ours is not TUNED or problem in found]
+    return [_line(problem, found.get(problem, {}), ours) for problem in shown]
 
 
 def _line(problem, cells, ours):
@@ -126,7 +129,7 @@ def table(rows, ours):
 
 
 def tables(folder=RESULTS):
-    """Both tables, by title."""
+    """The tables, by title."""
     rows = read(folder)
     return {title: table(rows, ours) for ours, title in TITLES.items()}
 
