@@ -100,6 +100,16 @@ def read_rows(
     return tensors
 
 
+def axes(value: Any) -> int:
+    """How many axes a number, list, array, frame or tensor has; 0 for what is none of these."""
+    if isinstance(value, Tensor):
+        return value.ndim
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return 0
+
+
 def as_numpy(value: Tensor) -> npt.NDArray[np.float64]:
     """In double precision, for scipy and cvxpy."""
     array: npt.NDArray[np.float64] = value.double().cpu().numpy()
