@@ -169,9 +169,9 @@ class Task(nn.Module):
         return self.over(self.feasible.base) if isinstance(self.feasible, Whole) else self
 
     def _remade(self: T, f: Cost, feasible: ConstraintSet, cvxpy: Any) -> T:
-        facts = {name: getattr(self, name) for name in ("convex", "normal", "y_dims")}
-        width = {} if isinstance(self, SeparableTask) else {"width": self.width}
-        return type(self)(f, feasible, cvxpy=cvxpy, **width, **facts)
+        names = ["convex", "normal", "y_dims"] + ["width"] * (type(self) is Task)
+        facts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return type(self)(f, feasible, cvxpy=cvxpy, **facts)
 
     def _bound_to(self, context: Context | None) -> Cost:
         """The function given to the constructor, of outcomes with their context where it is."""

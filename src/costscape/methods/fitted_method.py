@@ -80,7 +80,7 @@ class FittedMethod(ABC):
     def save(self, path: str | Path) -> None:
         """Write the fitted method to one file; ``costscape.load(path, task)`` reads it."""
         tensors = self._fitted().state_dict()
-        fitted = {
+        fitted: dict[str, Any] = {
             "x_shape": self.x_shape_,
             "y_shape": self.y_shape_,
             "x_columns": self.x_columns_,

@@ -120,7 +120,7 @@ class ScaledRows(RowSets):
         low, scale = self.offset[i], self.scale[i]
         if isinstance(self.base, Box):
             return Box.between(low, low + scale)
-        return type(self.base)(total=scale[0], dim=self.dim)  # type: ignore[call-arg]
+        return type(self.base)(total=scale[0], dim=self.dim)
 
     def groups(self) -> Iterator[tuple[Int64[Tensor, "k"], ConstraintSet]]:
         _, which = torch.cat([self.offset, self.scale], 1).unique(dim=0, return_inverse=True)
