@@ -182,7 +182,7 @@ def test_joined_outcomes_split_into_what_was_joined(y_shape, x_shape):
             ValueError,
             "needs column 7, but X has 3 columns",
         ),
-        (lambda X, Y: task_of(context=(1.5,)), TypeError, "names or numbers of columns"),
+        (lambda X, Y: task_of(context=()), TypeError, "names or numbers of columns"),
         (lambda X, Y: task_of(normal=lambda m, s, a: a), cs.Refusal, "normal= knows no context"),
         (lambda X, Y: cs.LODL(task_of()).fit(X, Y), cs.Refusal, "LODL needs a cost of y and a"),
         (lambda X, Y: cs.SOEBM(task_of()).fit(X, Y), cs.Refusal, "SOEBM needs a cost of y and a"),

@@ -7,6 +7,7 @@ or resamples outcomes then needs to know nothing of the context.
 """
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -125,7 +126,7 @@ class SetOfContext(ConstraintSet):
                 f"feasible(x) needs to return one row for each of {len(c)} rows of x, but "
                 f"returned {len(C)}."
             )
-        return C.to(self.like)
+        return like(C, self.like)
 
     @property
     def bounds(self) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
@@ -149,6 +150,13 @@ class SetOfContext(ConstraintSet):
             "The set of this task is a function of x, so it has no points before x is known. Use "
             "task.bound(x).feasible, which holds the sets of all rows of x."
         )
+
+
+def like(C: ConstraintSet, end: Tensor) -> ConstraintSet:
+    """The set with the device and precision of ``end``; a copy where these differ."""
+    own = C.bounds[0]
+    same = own.dtype == end.dtype and own.device == end.device
+    return C if same else deepcopy(C).to(end)
 
 
 def as_context(columns: Column | Sequence[Column] | None) -> Context:

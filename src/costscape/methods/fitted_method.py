@@ -15,7 +15,7 @@ from costscape.methods.fit_record import FitRecord
 from costscape.methods.other_sets import other_sets
 from costscape.methods.training_range import ENOUGH, OutOfRange, RangeCheck, check_range
 from costscape.sets import Box, ConstraintSet
-from costscape.task import Refusal, Sets, Task
+from costscape.task import Refusal, Task
 
 
 class FittedMethod(ABC):
@@ -54,7 +54,7 @@ class FittedMethod(ABC):
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         """The model of those facts, its tensors still to be filled."""
 
-    def decide(self, X: Any, feasible: ConstraintSet | Sets | None = None) -> Any:
+    def decide(self, X: Any, feasible: Any = None) -> Any:
         """One feasible action for each row of X.
 
         Args:
@@ -156,7 +156,7 @@ class FittedMethod(ABC):
         assert self.task_ is not None
         return x.to(self.task_.feasible.bounds[0]), form
 
-    def _sets(self, x: Tensor, feasible: ConstraintSet | Sets) -> ConstraintSet:
+    def _sets(self, x: Tensor, feasible: Any) -> ConstraintSet:
         """Another set for these rows, of the same dimension and where the model is."""
         assert self.task_ is not None
         return other_sets(self.task_, x, feasible)

@@ -120,7 +120,7 @@ class Method(FittedMethod):
             train, held = data[:cut], data[cut:]
         else:
             train, held = data, self._validation(val, data, X, Y)
-        check_axes(self.task, data.y)
+        check_axes(self.task, train.y)
         self._check_serves()
         bound = self.task.bound(data.x, names_of(X))
         probe_cost(bound, train, self.seed)

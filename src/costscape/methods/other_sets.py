@@ -1,21 +1,20 @@
 """What-if: another feasible set for a model that is fitted already."""
 
+from typing import Any
 from warnings import warn
 
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.context import SetOfContext
+from costscape.context import SetOfContext, like
 from costscape.methods.training_range import OutOfRange
 from costscape.sets import ConstraintSet, RowSets
-from costscape.task import Sets, Task
+from costscape.task import Task
 
 SLACK = 1e-6  # of the width of the set of the fit, which counts as rounding
 
 
-def other_sets(
-    task: Task, x: Float[Tensor, "n ..."], feasible: ConstraintSet | Sets
-) -> ConstraintSet:
+def other_sets(task: Task, x: Float[Tensor, "n ..."], feasible: Any) -> ConstraintSet:
     """The set for these rows, checked: of the task's dimension, with a row for each x if any.
 
     Args:
@@ -45,8 +44,7 @@ def other_sets(
             f"feasible needs actions of {task.feasible.dim} numbers, as in fit, but has "
             f"{feasible.dim}."
         )
-    C = feasible if feasible.bounds[0].dtype == lower.dtype else feasible.to(lower)
-    C = C.to(lower.device)
+    C = like(feasible, lower)
     low, high = C.bounds
     slack = SLACK * (upper - lower).max()
     beyond = ((low < lower - slack) | (high > upper + slack)).nonzero()
