@@ -34,6 +34,7 @@ from costscape.sets import Finite as Finite
 from costscape.sets import HitAndRun as HitAndRun
 from costscape.sets import OuterBox as OuterBox
 from costscape.sets import Polytope as Polytope
+from costscape.sets import RowSets as RowSets
 from costscape.sets import Simplex as Simplex
 from costscape.sets import Whole as Whole
 from costscape.solvers import Auto as Auto

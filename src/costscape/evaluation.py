@@ -13,7 +13,7 @@ from costscape.arrays import check_names, read_pairs
 from costscape.block_bootstrap import at_least_two, block_length, standard_error
 from costscape.methods import Method
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Finite, Whole
+from costscape.sets import Box, ConstraintSet, Finite, RowSets, Whole
 from costscape.solvers import Auto, Exhaustive, Separable, WholeSearch
 from costscape.task import SeparableTask, Task
 
@@ -131,11 +131,13 @@ def evaluate(
             f"Y needs rows of shape {model.y_shape_}, as in fit, but has rows of shape "
             f"{tuple(y.shape[1:])}. Pass the outcomes the model was fitted for."
         )
-    task = model.task if task is None else task
+    rows = x.unsqueeze(-1) if x.ndim == 1 else x
+    task = (model.task if task is None else task).bound(rows, model.x_columns_)
     home = task.feasible.bounds[0]
     with torch.no_grad():
-        costs = task.cost(y.to(home), a.to(home))
-        least = hindsight_cost(task, y.to(home))
+        joined = task.join(rows, y).to(home)
+        costs = task.cost(joined, a.to(home))
+        least = hindsight_cost(task, joined, task.sets(rows.to(home)))
     regrets = None if least is None else costs - least
     gaps = None if truth is None else truth.gap(x, a)
     return Evaluation(
@@ -153,19 +155,26 @@ def evaluate(
     )
 
 
-def hindsight_cost(task: Task, y: Float[Tensor, "n ..."]) -> Float[Tensor, "n"] | None:
-    """min_a f(y, a) for each y, if ``task.hindsight`` or an exact solver gives it, or None."""
+def hindsight_cost(
+    task: Task, y: Float[Tensor, "n ..."], sets: ConstraintSet | None = None
+) -> Float[Tensor, "n"] | None:
+    """min_a f(y, a) for each y, if ``task.hindsight`` or an exact solver gives it, or None.
+
+    With a context y is joined to it, see ``Task.join``; ``sets`` is the set of these rows.
+    """
     if task.hindsight is not None:
         return task.cost(y, task.hindsight(y))
     g = ExpectedCost(task, Scenarios(y.new_ones(len(y), 1), y.unsqueeze(1), own=True))
-    if isinstance(task.feasible, Finite):
-        return Exhaustive().minimise(g, task.feasible, len(y)).cost
-    if isinstance(task.feasible, Whole):
-        found = Auto().pick(g, task.feasible)
+    C = task.feasible if sets is None else sets
+    one = C.row(0) if isinstance(C, RowSets) else C
+    if isinstance(one, Finite):
+        return Exhaustive().minimise(g, C, len(y)).cost
+    if isinstance(one, Whole):
+        found = Auto().pick(g, one)
         if isinstance(found, WholeSearch):
             return None  # it may miss the best action
-        return found.minimise(g, task.feasible, len(y)).cost
-    if isinstance(task, SeparableTask) and isinstance(task.feasible, Box):
+        return found.minimise(g, C, len(y)).cost
+    if isinstance(task, SeparableTask) and isinstance(one, Box):
         # the cost at a single outcome has kinks: search every basin of a fine grid
-        return Separable(own_grid=1025).minimise(g, task.feasible, len(y)).cost
+        return Separable(own_grid=1025).minimise(g, C, len(y)).cost
     return None

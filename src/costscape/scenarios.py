@@ -179,6 +179,14 @@ class ExpectedCost:
     scenarios: Scenarios
     memory: int | None = None
 
+    @staticmethod
+    def at(task: Task, x: Float[Tensor, "B ..."], scenarios: Scenarios) -> "ExpectedCost":
+        """g at rows x: with a cost of x, each row's outcomes carry its context."""
+        if task.joins:
+            values = task.join(x, scenarios.values)
+            scenarios = Scenarios(scenarios.weights, values, own=True)
+        return ExpectedCost(task, scenarios)
+
     def __len__(self) -> int:
         return len(self.scenarios)
 

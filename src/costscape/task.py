@@ -1,15 +1,20 @@
 """The cost f(y, a) of an action a at an outcome y, over a feasible set C."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from costscape.sets import ConstraintSet, Whole
+from costscape.context import Column, Context, SetOfContext, WithContext, as_context
+from costscape.sets import ConstraintSet, RowSets, Whole
+from costscape.sets.row_sets import ScaledRows
 
-Cost = Callable[[Tensor, Tensor], Tensor]
+Cost = Callable[..., Tensor]  # of y and a, and of x where it has a third argument
+Sets = Callable[[Tensor], ConstraintSet]
+T = TypeVar("T", bound="Task")
 Normal = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
@@ -32,18 +37,22 @@ class Task(nn.Module):
     Args:
         cost: function f, written with torch, of y (*batch, *y_shape) and a (*batch, d) that
             returns (*batch). The batch shapes broadcast: (B, 1, m) against (1, J, d) gives (B, J).
-            A cost that holds tensors is an nn.Module, so that it moves with the task.
-        feasible: ConstraintSet. The set C.
+            A cost that holds tensors is an nn.Module, so that it moves with the task. A cost of
+            three arguments, cost(y, a, x), also depends on the row of X, in its own units.
+        feasible: ConstraintSet, the set C; or a function of x (n, ...) that returns a set with
+            one row for each x, such as ``lambda x: Box(0.0, x[:, :3])``.
         convex: bool, default False. True promises that f(y, .) is convex for every y.
         hindsight: function, default None. y (*batch, *y_shape) -> the best a (*batch, d) had y
-            been known.
+            been known; of y and x where the cost has x.
         cvxpy: function, default None. (y (S, *y_shape) as numpy, a cvxpy variable (1, d)) -> S
-            costs as an expression.
+            costs as an expression; of y, a and x (S, ...) where the cost has x.
         normal: function, default None. (m, s, a) -> the mean of f(y, a) for independent normals
             y_i of mean m_i and standard deviation s_i, shaped and broadcasting as cost(m, a).
         y_dims: int, default 1. Axes of y_shape.
         width: int, default None. How many numbers one evaluation of f holds, which bounds what is
             computed at once; None for about four times those of y or a.
+        context: names or numbers of columns, default None. The columns of X that the cost and the
+            function ``feasible`` see as their x, in this order; None for all.
 
     >>> from costscape.sets import Box
     >>> task = Task(lambda y, a: (y - a).abs().sum(-1), Box(0.0, 3.0, dim=2))
@@ -54,41 +63,131 @@ class Task(nn.Module):
     def __init__(
         self,
         cost: Cost,
-        feasible: ConstraintSet,
+        feasible: ConstraintSet | Sets,
         *,
         convex: bool = False,
-        hindsight: Callable[[Tensor], Tensor] | None = None,
-        cvxpy: Callable[[Any, Any], Any] | None = None,
+        hindsight: Callable[..., Tensor] | None = None,
+        cvxpy: Callable[..., Any] | None = None,
         normal: Normal | None = None,
         y_dims: int = 1,
         width: int | None = None,
+        context: Column | Sequence[Column] | None = None,
     ) -> None:
         super().__init__()
         _check_callable(cost, "Task", "cost")
-        if not isinstance(feasible, ConstraintSet):
-            raise TypeError(
-                f"Task needs a set of allowed actions such as Box(0.0, 1.0, dim=3), but got "
-                f"{feasible!r} of type {type(feasible).__name__}. The order is Task(cost, set)."
-            )
         self.f = cost
-        self.feasible = feasible
+        self.feasible = _as_set(feasible)
+        # whether the cost has the context as its third argument
+        self.sees_x = _takes(cost.terms if isinstance(cost, _SumOfTerms) else cost, 3)
+        self.context: Context | None = None
+        if self.sees_x or isinstance(self.feasible, SetOfContext) or context is not None:
+            self.context = as_context(context)
+            _check_facts(self, hindsight, normal)
         self.convex = convex
         self.hindsight = hindsight
         self.cvxpy = cvxpy
         self.normal = normal
         self.y_dims = y_dims
         self.width = width
+        self.joins = False  # whether outcomes carry their context
+        self.sets_of: SetOfContext | None = None
+        self.scaled = False  # whether these sets are scaled copies of one
 
-    def cost(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """f(y, a), with its shape checked."""
-        return _of_shape(self.f(y, a), _batch(y, a, self.y_dims), "cost", y, a)
+    def cost(
+        self,
+        y: Float[Tensor, "..."],
+        a: Float[Tensor, "..."],
+        x: Float[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "..."]:
+        """f(y, a), with its shape checked; x (*batch, ...) where the cost has a third argument."""
+        value = self.f(y, a, *self._seen(x))
+        return _of_shape(value, _batch(y, a, self.y_dims), "cost", y, a)
 
-    def relaxed(self) -> "Task":
-        """The same cost over the base of a Whole set; the task itself on all other sets."""
-        if not isinstance(self.feasible, Whole):
+    def bound(
+        self: T,
+        x: Float[Tensor, "n ..."],
+        names: Sequence[str] | None = None,
+        hull: ConstraintSet | None = None,
+    ) -> T:
+        """The same task for rows like x: its outcomes carry their context, see ``join``.
+
+        Args:
+            x: rows of X; sets that are functions of x are joined to one that holds all of theirs.
+            names: the columns of X, where they have names.
+            hull: that set, where it is known already.
+
+        A task without context is returned as it is, and so is a bound one.
+        """
+        if self.context is None or self.context.shape is not None:
             return self
-        facts = {name: getattr(self, name) for name in ("convex", "cvxpy", "normal", "y_dims")}
-        return Task(self.f, self.feasible.base, width=self.width, **facts)
+        context = self.context.bound(tuple(x.shape[1:]), names)
+        sets = self.feasible if isinstance(self.feasible, SetOfContext) else None
+        C = sets.at(context.of(x)) if sets is not None and hull is None else None
+        if C is not None:
+            hull = C.hull if isinstance(C, RowSets) else C
+        new = self.over(self.feasible if hull is None else hull, context)
+        hindsight = self.hindsight
+        if hindsight is not None and self.sees_x:
+            hindsight = WithContext(hindsight, context, self.y_dims)
+        new.hindsight, new.sets_of = hindsight, sets
+        new.scaled = isinstance(C, ScaledRows)
+        return new
+
+    def join(
+        self, x: Float[Tensor, "n ..."], y: Float[Tensor, "#n ..."]
+    ) -> Float[Tensor, "n ..."]:
+        """Outcomes with the context of their rows, as the cost of a bound task takes them.
+
+        y is (n, *y_shape), or (n or 1, S, *y_shape). A cost without context takes y itself.
+        """
+        if not self.joins:
+            return y
+        assert self.context is not None
+        return self.context.join(x, y, self.y_dims)
+
+    def sets(self, x: Float[Tensor, "n ..."]) -> ConstraintSet:
+        """The set of these rows: C, or ``RowSets`` where it is a function of x."""
+        if self.sets_of is None:
+            return self.feasible
+        assert self.context is not None
+        return self.sets_of.at(self.context.of(x))
+
+    def over(self: T, feasible: ConstraintSet, context: Context | None = None) -> T:
+        """The same cost over another set; with a context, bound to it."""
+        cvxpy = self.cvxpy
+        if context is not None and self.sees_x and cvxpy is not None:
+            cvxpy = WithContext(cvxpy, context, self.y_dims)
+        one = feasible.hull if isinstance(feasible, RowSets) else feasible
+        new = self._remade(self._bound_to(context), one, cvxpy)
+        new.feasible = feasible
+        new.context = context or self.context
+        new.joins = self.joins or (context is not None and self.sees_x)
+        return new
+
+    def relaxed(self: T) -> T:
+        """The same cost over the base of a Whole set; the task itself on all other sets."""
+        return self.over(self.feasible.base) if isinstance(self.feasible, Whole) else self
+
+    def _remade(self: T, f: Cost, feasible: ConstraintSet, cvxpy: Any) -> T:
+        names = ["convex", "normal", "y_dims"] + ["width"] * (type(self) is Task)
+        facts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return type(self)(f, feasible, cvxpy=cvxpy, **facts)
+
+    def _bound_to(self, context: Context | None) -> Cost:
+        """The function given to the constructor, of outcomes with their context where it is."""
+        f = self.f_terms if isinstance(self, SeparableTask) else self.f
+        return f if context is None or not self.sees_x else WithContext(f, context, self.y_dims)
+
+    def _seen(self, x: Tensor | None) -> tuple[Tensor, ...]:
+        """The third argument of the cost, where it has one."""
+        if x is None and not self.sees_x:
+            return ()
+        if x is None or not self.sees_x or self.context is None:
+            raise ValueError(
+                "cost(y, a, x) needs x, and cost(y, a) takes none, but the call has it the other "
+                "way round. Pass the rows of X, or leave them out."
+            )
+        return (self.context.of(x),)
 
     def of_normals(self) -> "Task":
         """The same choice where an outcome is a normal law: y' = (m, s), side by side."""
@@ -107,15 +206,16 @@ class SeparableTask(Task):
     """A task whose cost is a sum over coordinates: f(y, a) = sum_i f_i(y, a_i).
 
     Args:
-        terms: function of y and a, as ``cost`` of ``Task``, that returns the d summands,
-            (*batch, d). Summand i may depend on all of y but only on a_i, so that solvers search
-            each coordinate by itself.
+        terms: function of y and a, or of y, a and x, as ``cost`` of ``Task``, that returns the d
+            summands, (*batch, d). Summand i may depend on all of y but only on a_i, so that
+            solvers search each coordinate by itself.
         feasible: ConstraintSet, as for ``Task``.
         convex: bool, default False, as for ``Task``.
         hindsight: function, default None, as for ``Task``.
         cvxpy: function, default None, as for ``Task``.
         normal: function, default None, as for ``Task``, but it returns the summands.
         y_dims: int, default 1, as for ``Task``.
+        context: names or numbers of columns, default None, as for ``Task``.
 
     >>> from costscape.sets import Box
     >>> task = SeparableTask(lambda y, a: (y - a).abs(), Box(0.0, 3.0, dim=2), convex=True)
@@ -126,13 +226,14 @@ class SeparableTask(Task):
     def __init__(
         self,
         terms: Cost,
-        feasible: ConstraintSet,
+        feasible: ConstraintSet | Sets,
         *,
         convex: bool = False,
-        hindsight: Callable[[Tensor], Tensor] | None = None,
-        cvxpy: Callable[[Any, Any], Any] | None = None,
+        hindsight: Callable[..., Tensor] | None = None,
+        cvxpy: Callable[..., Any] | None = None,
         normal: Normal | None = None,
         y_dims: int = 1,
+        context: Column | Sequence[Column] | None = None,
     ) -> None:
         _check_callable(terms, "SeparableTask", "terms")
         super().__init__(
@@ -143,18 +244,18 @@ class SeparableTask(Task):
             cvxpy=cvxpy,
             normal=normal,
             y_dims=y_dims,
+            context=context,
         )
         self.f_terms = terms
 
-    def terms(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "... d"]:
-        """The d summands of f(y, a), with their shape checked."""
-        return _terms(self.f_terms, y, a, self.y_dims)
-
-    def relaxed(self) -> "SeparableTask":
-        if not isinstance(self.feasible, Whole):
-            return self
-        facts = {name: getattr(self, name) for name in ("convex", "cvxpy", "normal", "y_dims")}
-        return SeparableTask(self.f_terms, self.feasible.base, **facts)
+    def terms(
+        self,
+        y: Float[Tensor, "..."],
+        a: Float[Tensor, "..."],
+        x: Float[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... d"]:
+        """The d summands of f(y, a), with their shape checked; x as in ``cost``."""
+        return _terms(self.f_terms, y, a, self.y_dims, *self._seen(x))
 
     def of_normals(self) -> "SeparableTask":
         return SeparableTask(self._normal(), self.feasible, convex=self.convex)
@@ -176,12 +277,12 @@ class _SumOfTerms:
         self.terms = terms
         self.y_dims = y_dims
 
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        return _terms(self.terms, y, a, self.y_dims).sum(-1)
+    def __call__(self, y: Tensor, a: Tensor, *x: Tensor) -> Tensor:
+        return _terms(self.terms, y, a, self.y_dims, *x).sum(-1)
 
 
-def _terms(f: Cost, y: Tensor, a: Tensor, y_dims: int) -> Tensor:
-    return _of_shape(f(y, a), (*_batch(y, a, y_dims), a.shape[-1]), "terms", y, a)
+def _terms(f: Cost, y: Tensor, a: Tensor, y_dims: int, *x: Tensor) -> Tensor:
+    return _of_shape(f(y, a, *x), (*_batch(y, a, y_dims), a.shape[-1]), "terms", y, a)
 
 
 def _batch(y: Tensor, a: Tensor, y_dims: int) -> tuple[int, ...]:
@@ -192,6 +293,46 @@ def _batch(y: Tensor, a: Tensor, y_dims: int) -> tuple[int, ...]:
     ):
         return tuple(q if p == 1 else p for p, q in zip(one, other, strict=True))
     return tuple(torch.broadcast_shapes(one, other))
+
+
+def _takes(f: Callable[..., Any], count: int) -> bool:
+    """Whether f must be called with so many arguments, as cost(y, a, x) with three."""
+    try:
+        given = signature(f.forward if isinstance(f, nn.Module) else f).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds and p.default is p.empty for p in given) == count
+
+
+def _as_set(feasible: ConstraintSet | Sets) -> ConstraintSet:
+    if isinstance(feasible, RowSets):
+        raise TypeError(
+            f"Task needs one set, or a function of x that returns one for each row, but got sets "
+            f"of {len(feasible)} rows. Write feasible=lambda x: Box(0.0, x[:, :3]), say, or pass "
+            f"these sets to decide(X, feasible=...)."
+        )
+    if isinstance(feasible, ConstraintSet):
+        return feasible
+    if not _takes(feasible, 1) or isinstance(feasible, type):
+        raise TypeError(
+            f"Task needs a set of allowed actions such as Box(0.0, 1.0, dim=3), but got "
+            f"{feasible!r} of type {type(feasible).__name__}. The order is Task(cost, set)."
+        )
+    return SetOfContext(feasible)
+
+
+def _check_facts(task: Task, hindsight: Any, normal: Normal | None) -> None:
+    if normal is not None and task.sees_x:
+        raise Refusal(
+            "normal= knows no context, so a task with cost(y, a, x) cannot have it. Leave normal "
+            "out, and average over draws."
+        )
+    if hindsight is not None and isinstance(task.feasible, SetOfContext):
+        raise Refusal(
+            "hindsight= knows no set, so a task whose set is a function of x cannot have it. "
+            "Leave hindsight out."
+        )
 
 
 def _check_callable(f: Cost, owner: str, name: str) -> None:

@@ -20,6 +20,7 @@ from costscape import (
 )
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
+from costscape.data import Dataset
 from costscape.methods.policy_net import PolicyNet, policy_loss
 
 TWO = Training(epochs=2, batch_size=32, progress=False)
@@ -89,9 +90,9 @@ def test_a_policy_that_starts_stuck_at_a_vertex_comes_back():
     optimiser = torch.optim.Adam([z], lr=0.05)
     for _ in range(400):
         optimiser.zero_grad()
-        policy_loss(task, z, y, scale).backward()
+        policy_loss(task, z, Dataset(y, y), scale).backward()
         optimiser.step()
-    assert float(policy_loss(task, z.detach(), y, scale)) < 1e-3
+    assert float(policy_loss(task, z.detach(), Dataset(y, y), scale)) < 1e-3
 
 
 def test_of_a_list_the_action_that_costs_least_on_average_is_taken(demand):
@@ -108,7 +109,8 @@ def test_of_a_list_the_action_that_costs_least_on_average_is_taken(demand):
 def test_the_loss_on_a_list_is_the_mean_cost_of_a_random_action():
     task = Task(lambda y, a: (y - a).square().sum(-1), Finite([[0.0], [3.0]]))
     z = torch.tensor([[0.0, 0.0], [torch.tensor(3.0).log(), 0.0]])
-    loss = policy_loss(task, z, torch.tensor([[1.0], [2.0]]), torch.tensor(2.0))
+    y = torch.tensor([[1.0], [2.0]])
+    loss = policy_loss(task, z, Dataset(y, y), torch.tensor(2.0))
     assert float(loss) == pytest.approx(((0.5 * 1 + 0.5 * 4) + (0.75 * 4 + 0.25 * 1)) / 2 / 2)
 
 

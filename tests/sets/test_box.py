@@ -75,7 +75,7 @@ def test_repr_tells_bounds_and_dim():
             r"of shape \(2,\) and upper of shape \(3,\)",
         ),
         (lambda: Box([0.0, 0.0], 1.0, dim=3), ValueError, r"3 numbers, but got shape \(2,\)"),
-        (lambda: Box([[0.0]], 1.0), ValueError, r"lower of shape \(1, 1\)"),
+        (lambda: Box([[[0.0]]], 1.0), ValueError, r"lower of shape \(1, 1, 1\)"),
         (lambda: Box(0.0, [1.0, float("nan")]), ValueError, r"upper\[1\] is nan"),
         (lambda: Box(float("-inf"), 1.0, dim=2), ValueError, r"lower\[0\] is -inf \(2 such\)"),
         (lambda: Box(0.0, 1.0, dim=0), ValueError, "at least 1, but got 0"),

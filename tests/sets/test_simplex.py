@@ -75,7 +75,7 @@ def test_repr_tells_total_and_dim():
         (lambda: Simplex(total=0.0, dim=3), "Simplex needs total to be one positive number.*0.0"),
         (lambda: Simplex(total=float("nan"), dim=3), "one positive number, but got nan"),
         (lambda: Simplex(total=float("inf"), dim=3), "one positive number, but got inf"),
-        (lambda: Simplex(total=[1.0, 2.0], dim=3), r"one positive number, but got \[1.0, 2.0\]"),
+        (lambda: Simplex(total=[[1.0]], dim=3), r"one positive total.*but got shape \(1, 1\)"),
         (lambda: Simplex(dim=0), "Simplex needs dim.*but got 0"),
         (lambda: Simplex(dim=True), "Simplex needs dim.*but got True"),
     ],

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from costscape.arrays import check_time_order, read_pairs
+from costscape.arrays import check_time_order, names_of, read_pairs
 from costscape.block_bootstrap import block_length, difference, standard_error
 from costscape.comparison.advice import Standing
 from costscape.comparison.candidates import (
@@ -110,10 +110,13 @@ def compare(
             except Exception as error:
                 failed[name] = f"{type(error).__name__}: {error}"
     # all methods have decided: only now are outcomes of the test part used
-    y, costs = torch.cat([part.y for part in parts]).to(home), {}
+    x, y, costs = torch.cat([part.x for part in parts]), torch.cat([p.y for p in parts]), {}
+    x = x.unsqueeze(-1) if x.ndim == 1 else x
+    paid = task.bound(x, names_of(X))
+    y = paid.join(x, y).to(home)
     with torch.no_grad():
         for name, trial in trials.items():
-            by_seed = _numpy(torch.stack([task.cost(y, a) for a in trial.decisions]))
+            by_seed = _numpy(torch.stack([paid.cost(y, a) for a in trial.decisions]))
             if bad := int((~np.isfinite(by_seed)).sum()):
                 failed[name] = f"{bad} of its costs on the test rows are not finite."
             else:
@@ -123,7 +126,7 @@ def compare(
             raise RuntimeError(
                 f"compare needs a method that decides, but none of {len(methods)} did. {why}"
             )
-        least = hindsight_cost(task, y)
+        least = hindsight_cost(paid, y, paid.sets(x.to(home)))
     best = min((by_seed.mean(0) for by_seed in costs.values()), key=np.mean)
     ends = np.cumsum([len(part.x) for part in parts])
     last = parts[-1]

@@ -94,13 +94,15 @@ def try_out(
         begin = time.perf_counter()
         a = model.decide(x).reshape(len(x), -1)
         seconds += time.perf_counter() - begin
-        if a.shape[1] != task.feasible.dim:
+        rows = x.unsqueeze(-1) if x.ndim == 1 else x
+        paid = task.bound(rows, model.x_columns_)
+        if a.shape[1] != paid.feasible.dim:
             raise ValueError(
                 f"'{name}' decides {a.shape[1]} numbers, but the task that pays takes "
-                f"{task.feasible.dim}. Make the method with this task."
+                f"{paid.feasible.dim}. Make the method with this task."
             )
-        decisions.append(a.to(task.feasible.bounds[0]))
-        check_feasible(decisions[-1], task.feasible, f"'{name}'")
+        decisions.append(a.to(paid.feasible.bounds[0]))
+        check_feasible(decisions[-1], paid.sets(rows.to(decisions[-1])), f"'{name}'")
         fits.append(model)
     for f in fields(method):  # type: ignore[arg-type]
         setattr(fits[0], f.name, getattr(method, f.name))  # the user's trainings, not silent ones

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from costscape.data import Dataset
 from costscape.sets import Finite
 from costscape.task import SeparableTask, Task
 
@@ -27,19 +28,24 @@ GOLDEN = 0.6180339887  # multiples of it, less their whole parts, are spread ove
 SAME = 1e-4  # of the largest cost: differences between machines and precisions
 
 
-def probe_cost(task: Task, y: Float[Tensor, "n ..."], seed: int) -> None:
-    """Raise ValueError where f or a promise of the task fails on these outcomes.
-
-    Warns where C leaves out most outcomes, and the outcome itself would be the best action.
-    """
-    lower = task.feasible.bounds[0]
+def check_axes(task: Task, y: Float[Tensor, "n ..."]) -> None:
+    """Raise ValueError where outcomes have other axes than the task says."""
     if y.ndim != 1 + task.y_dims:
         raise ValueError(
             f"Y needs {1 + task.y_dims} axes, rows and the {task.y_dims} of one outcome, but has "
             f"shape {tuple(y.shape)}. Reshape it, or make the task with y_dims={y.ndim - 1}."
         )
+
+
+def probe_cost(task: Task, pairs: Dataset, seed: int) -> None:
+    """Raise ValueError where f or a promise of the task fails on these outcomes.
+
+    Warns where C leaves out most outcomes, and the outcome itself would be the best action.
+    """
+    lower = task.feasible.bounds[0]
     a = task.feasible.sample(4, Generator(lower.device).manual_seed(seed))
-    some = y[:: max(1, len(y) // ROWS)].to(lower)
+    pairs = pairs[:: max(1, len(pairs) // ROWS)]
+    some = task.join(pairs.x, pairs.y).to(lower)
     with torch.no_grad():
         cost = _first_costs(task, some, a)
         size = ROUNDING * float(cost.abs().max())
@@ -57,7 +63,8 @@ def probe_cost(task: Task, y: Float[Tensor, "n ..."], seed: int) -> None:
             _check_convex(task, few, actions)
         if isinstance(task, SeparableTask):
             _check_separable(task, few, actions)
-            _check_range_of_set(task, some)
+            if not task.joins:
+                _check_range_of_set(task, some)
 
 
 def _first_costs(task: Task, y: Tensor, a: Tensor) -> Tensor:

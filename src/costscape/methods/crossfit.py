@@ -73,7 +73,7 @@ class CrossFit(EnsembleMethod):
         title = f"{type(self.method).__name__}, {self.folds} folds"
         self.tried_ = self._candidates()
         fits = []
-        for fit in fit_jobs(self.tried_, jobs, pairs, folds, self.workers, title):
+        for fit in fit_jobs(self._bound(self.tried_), jobs, pairs, folds, self.workers, title):
             if isinstance(fit, Diverged):
                 raise fit
             fits.append(fit)

@@ -108,7 +108,7 @@ class EnsembleMethod(ScenarioMethod):
         def fit(candidates: Sequence[int], numbers: Sequence[int]) -> list[int]:
             """The candidates that are left."""
             jobs = [Job(c, k) for c in candidates for k in numbers]
-            new = fit_jobs(self.tried_, jobs, pairs, folds, self.workers, "")
+            new = fit_jobs(self._bound(self.tried_), jobs, pairs, folds, self.workers, "")
             found = dict(zip(jobs, new, strict=True))
             fits.update({job: fit for job, fit in found.items() if isinstance(fit, Method)})
             diverged = {j.candidate: e for j, e in found.items() if isinstance(e, Diverged)}
@@ -145,6 +145,13 @@ class EnsembleMethod(ScenarioMethod):
         shares = [weights[job.candidate] / self.folds for job in jobs]
         self._adopt([fits[job] for job in jobs], jobs, shares)
 
+    def _bound(self, candidates: Sequence[Method]) -> Sequence[Method]:
+        """The candidates with the bound task: inner fits see no names of columns."""
+        bound = self.bound_
+        if bound is None or bound is self.task:
+            return candidates
+        return [m.changed(task=bound) if m.task is self.task else m for m in candidates]
+
     def _table(self, fits: Sequence[Method], data: Dataset) -> HeldOut:
         task = fits[0].task_
         assert task is not None
@@ -178,6 +185,7 @@ class EnsembleMethod(ScenarioMethod):
         fits = [self.tried_[job.candidate].for_fold(*job) for job in jobs]
         for fit, inner in zip(fits, facts["fits"], strict=True):
             fit.x_shape_, fit.y_shape_, fit.task_ = self.x_shape_, self.y_shape_, self.task_
+            fit.bound_ = self.bound_
             fit.model_ = fit._rebuild(inner)
         self._adopt(fits, jobs, facts["shares"])
         return self._fitted()

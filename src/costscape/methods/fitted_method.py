@@ -12,8 +12,10 @@ from costscape.arrays import Form, check_names, read
 from costscape.methods import saving
 from costscape.methods.cost_probe import check_same_cost
 from costscape.methods.fit_record import FitRecord
+from costscape.methods.other_sets import other_sets
 from costscape.methods.training_range import ENOUGH, OutOfRange, RangeCheck, check_range
-from costscape.task import Task
+from costscape.sets import Box, ConstraintSet
+from costscape.task import Refusal, Task
 
 
 class FittedMethod(ABC):
@@ -30,11 +32,19 @@ class FittedMethod(ABC):
     flat_: bool = False  # y came as one number a row, and so do the decisions
     fit_seconds_: float | None = None
     model_: nn.Module | None = None
-    task_: Task | None = None  # the task, on the device of the model
+    bound_: Task | None = None  # the task, for rows of the shape and the columns of fit
+    task_: Task | None = None  # the same on the device of the model
 
     @abstractmethod
     def _decide(self, x: Tensor) -> Tensor:
         """One action (B, d) for each x."""
+
+    def _decide_in(self, x: Tensor, feasible: ConstraintSet) -> Tensor:
+        """One action (B, d) of another set for each x."""
+        raise Refusal(
+            f"{type(self).__name__} learns actions of one set, and no expected cost to decide in "
+            f"another. Take DF2, or fit again with that set."
+        )
 
     @abstractmethod
     def _facts(self) -> dict[str, Any]:
@@ -44,17 +54,23 @@ class FittedMethod(ABC):
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         """The model of those facts, its tensors still to be filled."""
 
-    def decide(self, X: Any) -> Any:
+    def decide(self, X: Any, feasible: Any = None) -> Any:
         """One feasible action for each row of X.
 
-        Warns of ``OutOfRange`` where rows are far outside the training range, see ``check``.
+        Args:
+            X: rows (n, ...), as in ``fit``.
+            feasible: another set to decide in, without a new fit: one for all rows, one with a
+                row for each, or a function of x. None for the set of the task.
+
+        Warns of ``OutOfRange`` where rows are far outside the training range, see ``check``, and
+        where the other set is wider than the one whose actions the fit has seen.
         """
         x, form = self._read(X)
         if self.record_ is not None and self.record_.rows >= ENOUGH:
             found = self._check(x, form)
             if found.outside.any():
                 warn(f"{found} Decisions there are extrapolated.", OutOfRange, stacklevel=2)
-        a = self._decide(x)
+        a = self._decide(x) if feasible is None else self._decide_in(x, self._sets(x, feasible))
         return self._give(form, a)
 
     def check(self, X: Any) -> RangeCheck:
@@ -64,16 +80,18 @@ class FittedMethod(ABC):
     def save(self, path: str | Path) -> None:
         """Write the fitted method to one file; ``costscape.load(path, task)`` reads it."""
         tensors = self._fitted().state_dict()
-        fitted = {
+        fitted: dict[str, Any] = {
             "x_shape": self.x_shape_,
             "y_shape": self.y_shape_,
             "x_columns": self.x_columns_,
             "columns": self.columns_,
             "flat": self.flat_,
-            "dim": self.task.feasible.dim,
+            "dim": self._task().feasible.dim,
             "facts": self._facts(),
             "record": self.record_ and asdict(self.record_),
         }
+        if self._task().sets_of is not None:  # the set that holds those of all training rows
+            fitted["bounds"] = [end.tolist() for end in self._task().feasible.bounds]
         saving.write(Path(path), tensors, {**self.to_json(), "fitted": fitted})
 
     def to_json(self) -> dict[str, Any]:
@@ -86,23 +104,30 @@ class FittedMethod(ABC):
 
     def restore(self, tensors: dict[str, Tensor], fitted: dict[str, Any]) -> None:
         """Become the fitted method that ``save`` wrote; called by ``load``."""
-        if fitted["dim"] != self.task.feasible.dim:
+        self.x_shape_, self.y_shape_ = tuple(fitted["x_shape"]), tuple(fitted["y_shape"])
+        self.x_columns_ = fitted.get("x_columns") and tuple(fitted["x_columns"])
+        like = self.task.feasible.bounds[0]
+        hull = Box(*map(like.new_tensor, fitted["bounds"])) if "bounds" in fitted else None
+        task = self.task.bound(like.new_ones(1, *self.x_shape_), self.x_columns_, hull)
+        if fitted["dim"] != task.feasible.dim:
             raise ValueError(
                 f"The model was fitted for decisions of {fitted['dim']} numbers, but this task's "
-                f"feasible set has {self.task.feasible.dim}. Pass the task it was fitted for."
+                f"feasible set has {task.feasible.dim}. Pass the task it was fitted for."
             )
         if record := fitted.get("record"):  # older files have none
             self.record_ = FitRecord(**record)
-            check_same_cost(self.task, self.record_.cost)
-            self.x_columns_ = fitted.get("x_columns") and tuple(fitted["x_columns"])
-        self.x_shape_, self.y_shape_ = tuple(fitted["x_shape"]), tuple(fitted["y_shape"])
+            check_same_cost(task, self.record_.cost)
         self.columns_ = fitted["columns"] and tuple(fitted["columns"])
         self.flat_ = fitted["flat"]
-        self.task_ = self.task
+        self.task_ = self.bound_ = task
         model = self._rebuild(fitted["facts"])
         like = next(value for value in tensors.values() if value.is_floating_point())
         model.to(like.dtype).load_state_dict(tensors)
         self.model_ = model.to(self.task.feasible.bounds[0]).eval()
+
+    def _task(self) -> Task:
+        """The task of the fit, bound to its rows; the user's before a fit."""
+        return self.bound_ or self.task
 
     def _fitted(self) -> nn.Module:
         if self.model_ is None:
@@ -130,6 +155,11 @@ class FittedMethod(ABC):
             )
         assert self.task_ is not None
         return x.to(self.task_.feasible.bounds[0]), form
+
+    def _sets(self, x: Tensor, feasible: Any) -> ConstraintSet:
+        """Another set for these rows, of the same dimension and where the model is."""
+        assert self.task_ is not None
+        return other_sets(self.task_, x, feasible)
 
     def _check(self, x: Tensor, form: Form) -> RangeCheck:
         if (known := self.record_) is None:

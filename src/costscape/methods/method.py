@@ -14,13 +14,14 @@ from torch import Generator, nn
 
 import costscape
 from costscape.arrays import check_names, check_time_order, names_of, read_pairs
+from costscape.context import SetOfContext
 from costscape.data import Dataset, Fold
 from costscape.methods import saving
-from costscape.methods.cost_probe import cost_sample, probe_cost
+from costscape.methods.cost_probe import check_axes, cost_sample, probe_cost
 from costscape.methods.fit_record import FitRecord
 from costscape.methods.fitted_method import FittedMethod, setting_names
 from costscape.solvers.solver import check_solver
-from costscape.task import Task
+from costscape.task import Refusal, Task
 from costscape.training import Diverged, Training
 from costscape.training.settings import RATE
 
@@ -56,6 +57,8 @@ class Method(FittedMethod):
     """
 
     default_rate: ClassVar[float | None] = RATE
+    takes_context: ClassVar[bool] = True  # whether it serves cost(y, a, x)
+    takes_row_sets: ClassVar[bool] = True  # whether it serves sets that are functions of x
 
     @abstractmethod
     def _fit(self, train: Dataset, val: Dataset) -> None:
@@ -117,11 +120,15 @@ class Method(FittedMethod):
             train, held = data[:cut], data[cut:]
         else:
             train, held = data, self._validation(val, data, X, Y)
-        probe_cost(self.task, train.y, self.seed)
+        check_axes(self.task, train.y)
+        self._check_serves()
+        bound = self.task.bound(data.x, names_of(X))
+        probe_cost(bound, train, self.seed)
+        self.task_ = self.bound_ = bound
         self.model_ = None  # a fit that is broken off leaves no model of other shapes behind
         self.x_shape_, self.y_shape_ = tuple(data.x.shape[1:]), tuple(data.y.shape[1:])
         self.x_columns_, self.columns_ = names_of(X), names_of(Y)
-        self.flat_, self.record_ = flat, _record(self.task, train, held)
+        self.flat_, self.record_ = flat, _record(bound, train, held)
         begin = time.perf_counter()
         self._fit(train, held)
         self.fit_seconds_ = time.perf_counter() - begin
@@ -141,9 +148,25 @@ class Method(FittedMethod):
 
     def _move_task(self, device: torch.device) -> Task:
         """The task itself where it already is, a copy elsewhere: the user's own stays put."""
-        here = self.task.feasible.bounds[0].device
-        self.task_ = self.task if here == device else deepcopy(self.task).to(device)
+        task = self.bound_ or self.task  # networks fitted together are given bound tasks
+        here = task.feasible.bounds[0].device
+        self.task_ = task if here == device else deepcopy(task).to(device)
         return self.task_
+
+    def _check_serves(self) -> None:
+        """Raise Refusal where the method takes no cost or no set that depends on x."""
+        name, task = type(self).__name__, self.task
+        if (task.sees_x or task.joins) and not self.takes_context:
+            raise Refusal(
+                f"{name} needs a cost of y and a alone, and this one depends on x. Take DF2, a "
+                f"TwoStage forecast or nearest neighbours."
+            )
+        by_row = isinstance(task.feasible, SetOfContext) or task.sets_of is not None
+        if by_row and not self.takes_row_sets:
+            raise Refusal(
+                f"{name} needs one set for all x, and this task has a function of x. Take DF2, a "
+                f"TwoStage forecast or nearest neighbours."
+            )
 
     def _on_device(self, train: Dataset, val: Dataset) -> tuple[Task, Dataset, Dataset]:
         """The task and both parts on the device of the fit."""
@@ -163,11 +186,13 @@ class Method(FittedMethod):
         left_out = {"task", "training", "seed", *but}
         names = [name for name in setting_names(self) if name not in left_out]
         settings = [saving.to_json(getattr(self, name)) for name in names]
-        lower = self.task.feasible.bounds[0]
-        a = self.task.feasible.sample(4, Generator(lower.device).manual_seed(self.seed))
+        task = self.bound_ or self.task
+        lower = task.feasible.bounds[0]
+        a = task.feasible.sample(4, Generator(lower.device).manual_seed(self.seed))
         numbers = [val.x.double().mean(), val.y.double().mean()]
         with torch.no_grad():
-            numbers += [*self.task.cost(train.y[:16, None].to(lower), a).double().mean(0)]
+            y = task.join(train.x[:16], train.y[:16]).unsqueeze(1)
+            numbers += [*task.cost(y.to(lower), a).double().mean(0)]
         return repr((settings, str(model), [f"{number:.4g}" for number in numbers]))
 
     def _validation(self, val: tuple[Any, Any], data: Dataset, X: Any, Y: Any) -> Dataset:
@@ -204,7 +229,8 @@ def _pairs(X: Any, Y: Any, of: str, dtype: torch.dtype) -> tuple[Dataset, bool]:
 
 
 def _record(task: Task, train: Dataset, val: Dataset) -> FitRecord:
-    x, y = torch.cat([train.x, val.x]).flatten(1), torch.cat([train.y, val.y]).double()
+    x, y = torch.cat([train.x, val.x]), torch.cat([train.y, val.y])
+    y, x = task.join(x, y).double(), x.flatten(1)
     return FitRecord(
         costscape=costscape.__version__,
         torch=torch.__version__,

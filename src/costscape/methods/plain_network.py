@@ -66,6 +66,7 @@ class PlainNetwork(SurfaceMethod):
     """
 
     default_rate: ClassVar[float | None] = RATE
+    takes_row_sets: ClassVar[bool] = False
 
     task: Task
     encoder: Builder | None = None
@@ -99,7 +100,7 @@ class PlainNetwork(SurfaceMethod):
         count = self.actions or max(4, ACTIONS // groups)
         a = task.feasible.sample(count, rng).unsqueeze(0)
         f = _cost(task, groups)
-        paid = f(batch.y.unsqueeze(1), a)  # (B, J, G)
+        paid = f(task.join(batch.x, batch.y).unsqueeze(1), a)  # (B, J, G)
         residual = model(batch.x).terms(a) - paid
         unit = spread_of(paid) if self.weighting else model.scale
         loss: Tensor = (residual / unit).square().mean()
@@ -107,7 +108,8 @@ class PlainNetwork(SurfaceMethod):
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         task, train, val = self._on_device(train, val)
-        cost = sampled_costs(_cost(task, self._groups()), task.feasible, train.y, self.seed)
+        y = task.join(train.x, train.y)
+        cost = sampled_costs(_cost(task, self._groups()), task.feasible, y, self.seed)
         level, scale = cost.mean((0, 1)), cost.std((0, 1), correction=0)
         scale = scale.where(scale > 1e-6 * cost.abs().amax((0, 1)), 1.0)
         with seeded(self.seed, train.x.device):
@@ -141,7 +143,7 @@ class PlainNetwork(SurfaceMethod):
             return self._network(x, x.new_zeros(self._groups()), x.new_ones(self._groups()))
 
     def _network(self, x: Tensor, level: Tensor, scale: Tensor) -> Surface:
-        c = self.task.feasible
+        c = self._task().feasible
         encoder = encoder_for(self.encoder, tuple(x.shape[1:]))
         convex = self.task.convex if self.convex is None else self.convex
         kind, groups = InputConvex if convex else Free, self._groups()
@@ -151,7 +153,7 @@ class PlainNetwork(SurfaceMethod):
 
     def _groups(self) -> int:
         apart = self.by_coordinate and isinstance(self.task, SeparableTask)
-        return self.task.feasible.dim if apart else 1
+        return self._task().feasible.dim if apart else 1
 
 
 def _cost(task: Task, groups: int) -> Cost:

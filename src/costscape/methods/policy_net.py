@@ -75,13 +75,15 @@ class PolicyNet(Method):
     def _fit(self, train: Dataset, val: Dataset) -> None:
         task, train, val = self._on_device(train, val)
         with seeded(self.seed, train.x.device):
-            model = self._network(train.x).to(train.x)
-        scale = _spread(sampled_costs(task.cost, task.feasible, train.y, self.seed))
+            model = self._network(train.x, self._outputs(train.x)).to(train.x)
+        y = task.join(train.x, train.y)
+        scale = _spread(sampled_costs(task.cost, task.feasible, y, self.seed))
+        sets, held = task.sets(val.x), task.join(val.x, val.y)
         fit = Fit(
             model,
-            lambda batch, rng: policy_loss(task, model(batch.x), batch.y, scale),
+            lambda batch, rng: policy_loss(task, model(batch.x), batch, scale),
             seed=self.seed,
-            score=lambda net: float(task.cost(val.y, _choose(task.feasible, net(val.x))).mean()),
+            score=lambda net: float(task.cost(held, _choose(sets, net(val.x))).mean()),
             ema=self.ema,
             title="PolicyNet",
             recipe=self._recipe(model, train, val),
@@ -94,22 +96,28 @@ class PolicyNet(Method):
         model, task = self._fitted(), self.task_
         assert task is not None
         with torch.no_grad():
-            a = _choose(task.feasible, model(x))
-        check_feasible(a, task.feasible, "PolicyNet")
+            a = _choose(C := task.sets(x), model(x))
+        check_feasible(a, C, "PolicyNet")
         return a
 
     def _facts(self) -> dict[str, Any]:
-        return {}
+        head = self._fitted().head
+        assert isinstance(head, nn.Linear)
+        # sets of x are not known before x, when the network is made again
+        return {} if self._task().sets_of is None else {"outputs": head.out_features}
 
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
+        x, _ = self._blank(2)
         with seeded(self.seed):  # fresh weights are drawn, to be overwritten
-            return self._network(self._blank(2)[0])
+            return self._network(x, facts.get("outputs") or self._outputs(x))
 
-    def _network(self, x: Tensor) -> nn.Module:
+    def _outputs(self, x: Tensor) -> int:
+        c = self._task().sets(x)
+        return len(c.actions) if isinstance(c, Finite) else landing(c).inputs
+
+    def _network(self, x: Tensor, outputs: int) -> nn.Module:
         encoder = encoder_for(self.encoder, tuple(x.shape[1:]))
         scaler = Standardise(x) if self.standardise else nn.Identity()
-        c = self.task.feasible
-        outputs = len(c.actions) if isinstance(c, Finite) else landing(c).inputs
         return Policy(scaler, encoder, outputs)
 
 
@@ -130,14 +138,14 @@ class Policy(nn.Module):
 
 
 def policy_loss(
-    task: Task, z: Float[Tensor, "B n"], y: Float[Tensor, "B ..."], scale: Tensor
+    task: Task, z: Float[Tensor, "B n"], batch: Dataset, scale: Tensor
 ) -> Float[Tensor, ""]:
     """The mean cost over ``scale``, and a small price on z beyond C.
 
     The price keeps the network from going so far that the projection, stuck at a vertex, has no
     slope to bring it back by. It changes no optimum: every a of C has a z within.
     """
-    c = task.feasible
+    c, y = task.sets(batch.x), task.join(batch.x, batch.y)
     if isinstance(c, Finite):
         costs = task.cost(y.unsqueeze(1), c.actions.unsqueeze(0))  # (B, K)
         return (z.softmax(-1) * costs).sum(-1).mean() / scale

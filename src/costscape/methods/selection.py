@@ -19,7 +19,7 @@ from torch import Generator, Tensor, nn
 from costscape.block_bootstrap import block_length, standard_error
 from costscape.data import Dataset
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Finite, Whole
+from costscape.sets import ConstraintSet, Finite, RowSets, Whole
 from costscape.solvers import Objective, Solver
 from costscape.solvers.auto import resolve
 from costscape.task import SeparableTask, Task
@@ -47,16 +47,19 @@ def validation_cost(
     ones start at the best constant action, so that a resumed fit scores as an unbroken one does,
     and see every k-th row only where there are more than 128.
     """
-    g = mean_cost(task, data.y[:: max(1, len(data) // 256)])
+    some = data[:: max(1, len(data) // 256)]
+    g = mean_cost(task, task.join(some.x, some.y))
     chosen = resolve(solver, g, task.feasible)
     if not chosen.quick:
         data = data[:: max(1, len(data) // COSTLY_ROWS)]
     start = chosen.minimise(g, task.feasible, 1).action.expand(len(data), -1)
+    C, y = task.sets(data.x), task.join(data.x, data.y)
+    start = C.project(start) if C.by_row else start
 
     def score(model: nn.Module) -> float:
-        g = surface(model, data.x) if surface else ExpectedCost(task, model(data.x))
-        a = solver.coarse().minimise(g, task.feasible, len(data), start).action
-        return float(task.cost(data.y, a).mean())
+        g = surface(model, data.x) if surface else ExpectedCost.at(task, data.x, model(data.x))
+        a = solver.coarse().minimise(g, C, len(data), start).action
+        return float(task.cost(y, a).mean())
 
     return score
 
@@ -161,39 +164,44 @@ def held_out(
 ) -> HeldOut:
     """The table of one fold, of models that did not learn from ``data``."""
     with torch.no_grad():
-        surfaces = [ExpectedCost(task, model(data.x)) for model in models]
-        decide = solver.coarse().minimise
-        decided = [decide(g, task.feasible, len(data)).action for g in surfaces]
-        a = actions_between(task, torch.stack(decided, 1), seed)
-        if isinstance(task, SeparableTask) and task.feasible.by_coordinate:
+        surfaces = [ExpectedCost.at(task, data.x, model(data.x)) for model in models]
+        decide, C, y = solver.coarse().minimise, task.sets(data.x), task.join(data.x, data.y)
+        decided = [decide(g, C, len(data)).action for g in surfaces]
+        a = actions_between(task, torch.stack(decided, 1), seed, C)
+        if isinstance(task, SeparableTask) and C.by_coordinate:
             expected = torch.stack([g.terms(a) for g in surfaces], 1)
-            return HeldOut(a, expected, task.terms(data.y.unsqueeze(1), a))
+            return HeldOut(a, expected, task.terms(y.unsqueeze(1), a))
         expected = torch.stack([g(a) for g in surfaces], 1)
-        observed = task.cost(data.y.unsqueeze(1), a)
+        observed = task.cost(y.unsqueeze(1), a)
         return HeldOut(a, expected.unsqueeze(-1), observed.unsqueeze(-1))
 
 
 def some_rows(task: Task, data: Dataset, solver: Solver) -> Dataset:
     """Evenly spread rows, fewer where a decision takes an iterative solver."""
-    chosen = resolve(solver, mean_cost(task, data.y[:1]), task.feasible)
+    chosen = resolve(solver, mean_cost(task, task.join(data.x[:1], data.y[:1])), task.feasible)
     most = ROWS if chosen.quick else COSTLY_ROWS
     return data[:: -(-len(data) // most)]
 
 
 def actions_between(
-    task: Task, decided: Float[Tensor, "n K d"], seed: int
+    task: Task, decided: Float[Tensor, "n K d"], seed: int, sets: ConstraintSet | None = None
 ) -> Float[Tensor, "n J d"]:
-    """Actions among which a blend of the candidates may find its decision."""
-    C, n = task.feasible, len(decided)
+    """Actions among which a blend of the candidates may find its decision.
+
+    ``sets`` is the set of these rows; None for that of the task.
+    """
+    C, n = task.feasible if sets is None else sets, len(decided)
     like: dict[str, Any] = {"device": decided.device, "dtype": decided.dtype}
     if isinstance(C, Finite):
         return C.actions.to(decided).expand(n, -1, -1)
     if isinstance(task, SeparableTask) and C.by_coordinate:
-        lower, upper = C.bounds
+        lower, upper = C.row_bounds if isinstance(C, RowSets) else C.bounds
         least, most = decided.amin(1, keepdim=True), decided.amax(1, keepdim=True)
         near = least + torch.linspace(0, 1, NEAR, **like)[:, None] * (most - least)
         spread = lower + torch.linspace(0, 1, SPREAD, **like)[:, None] * (upper - lower)
         a = torch.cat([near, spread.expand(n, -1, -1)], 1).sort(1).values
+        if isinstance(C, RowSets):
+            return C.project(a)  # whole units, where rows have them
         return C.rounded(a) if isinstance(C, Whole) else a
     rng = Generator(decided.device).manual_seed(seed)
     p = -torch.rand(MIXES, decided.shape[1], generator=rng, **like).clamp(min=1e-6).log()

@@ -10,6 +10,7 @@ from torch import Tensor
 from costscape.arrays import read
 from costscape.methods.method import Method
 from costscape.scenarios import ExpectedCost, Scenarios
+from costscape.sets import ConstraintSet
 from costscape.solvers import Objective, Solution, Solver
 
 
@@ -50,18 +51,27 @@ class SurfaceMethod(Method):
         """g(x, .), the learned expected cost at each x, as torch speaks it."""
         return self._surface(self._read(X)[0])
 
-    def solution(self, x: Tensor, start: Tensor | None = None) -> Solution:
-        """The decision for each x (a tensor on the model's device) and its expected cost."""
+    def solution(
+        self, x: Tensor, start: Tensor | None = None, feasible: ConstraintSet | None = None
+    ) -> Solution:
+        """The decision for each x (a tensor on the model's device) and its expected cost.
+
+        ``feasible`` is another set, or ``RowSets``; None for that of the task.
+        """
         g, task = self._surface(x), self.task_
         assert task is not None
-        return self.solver.minimise(g, task.feasible, len(x), start)
+        C = task.sets(x) if feasible is None else feasible
+        return self.solver.minimise(g, C, len(x), start)
 
     def _decide(self, x: Tensor) -> Tensor:
         return self.solution(x).action
 
+    def _decide_in(self, x: Tensor, feasible: ConstraintSet) -> Tensor:
+        return self.solution(x, feasible=feasible).action
+
     def _actions(self, a: Any, rows: int) -> Tensor:
         action, _ = read(a, "a", self.task.feasible.bounds[0].dtype)
-        d = self.task.feasible.dim
+        d = self._task().feasible.dim
         if d == 1 and action.ndim == 1:
             action = action.unsqueeze(-1)
         shape = tuple(action.shape)
@@ -100,7 +110,7 @@ class ScenarioMethod(SurfaceMethod):
         model, task = self._fitted(), self.task_
         assert task is not None
         with torch.no_grad():
-            return ExpectedCost(task, model(x))
+            return ExpectedCost.at(task, x, model(x))
 
 
 def check_scenarios(owner: str, method: Method) -> None:

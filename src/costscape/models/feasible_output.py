@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from costscape.sets import Box, Budget, ConstraintSet, Finite, Polytope, Simplex, Whole
+from costscape.sets.row_sets import ScaledRows
 from costscape.task import Refusal
 
 
@@ -70,7 +71,24 @@ class Projected:
         return _centre(self.feasible).to(z) + (upper - lower) * z
 
 
-def landing(feasible: ConstraintSet) -> Landing | Projected:
+@dataclass(frozen=True)
+class ScaledLanding:
+    """The output layer of the base of ``ScaledRows``, and then row by row its copy."""
+
+    feasible: ScaledRows
+
+    @property
+    def inputs(self) -> int:
+        return landing(self.feasible.base).inputs
+
+    def __call__(self, z: Float[Tensor, "B n"]) -> Float[Tensor, "B d"]:
+        return self.feasible.actions(landing(self.feasible.base)(z))
+
+    def excess(self, z: Float[Tensor, "B n"], a: Float[Tensor, "B d"]) -> Float[Tensor, "B"]:
+        return landing(self.feasible.base).excess(z, self.feasible.shares(a))
+
+
+def landing(feasible: ConstraintSet) -> Landing | Projected | ScaledLanding:
     """The output layer for that set; for whole units the layer of the set's base.
 
     >>> landing(Box(0.0, [1.0, 4.0]))(torch.zeros(1, 2))
@@ -83,6 +101,13 @@ def landing(feasible: ConstraintSet) -> Landing | Projected:
         )
     if isinstance(feasible, Whole):
         return landing(feasible.base)
+    if isinstance(feasible, ScaledRows):
+        return ScaledLanding(feasible)
+    if feasible.by_row:
+        raise Refusal(
+            "An output layer needs sets that are scaled copies of one, such as Box(0.0, caps), "
+            "and these sets differ in shape. Take DF2, which decides by a solver."
+        )
     capped = isinstance(feasible, Budget) and bool((feasible.upper < feasible.total).any())
     smooth = isinstance(feasible, Box | Simplex | Budget) and not capped
     return Landing(feasible) if smooth else Projected(feasible)

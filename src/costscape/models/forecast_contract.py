@@ -52,10 +52,10 @@ class ForecastNetwork(nn.Module, ABC):
     ) -> ExpectedCost:
         """g(x, .) for deciding, or with fresh draws from ``rng`` for a training step."""
         if rng is None:
-            return ExpectedCost(task, self(x))
+            return ExpectedCost.at(task, x, self(x))
         y = self.samples(x, draws or 1, rng)
         equal = torch.full_like(y.flatten(2)[..., 0], 1 / y.shape[1])
-        return ExpectedCost(task, Scenarios(equal, y))
+        return ExpectedCost.at(task, x, Scenarios(equal, y))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from costscape.sets.budget import Budget as Budget
 from costscape.sets.constraint_set import ConstraintSet as ConstraintSet
 from costscape.sets.finite import Finite as Finite
 from costscape.sets.polytope import Polytope as Polytope
+from costscape.sets.row_sets import RowSets as RowSets
 from costscape.sets.samplers import BallWalk as BallWalk
 from costscape.sets.samplers import HitAndRun as HitAndRun
 from costscape.sets.samplers import OuterBox as OuterBox

@@ -9,6 +9,7 @@ from costscape.sets.validation import (
     Numbers,
     as_tensors,
     as_vector,
+    axes,
     brief,
     check_dim,
     check_finite,
@@ -19,8 +20,8 @@ class Box(Polyhedral):
     """C = {a : lower <= a <= upper}; samples are uniform.
 
     Args:
-        lower: a number or a vector (d,).
-        upper: a number or a vector (d,).
+        lower: a number, a vector (d,), or (n, d) with a row for each x; see ``RowSets``.
+        upper: a number, a vector (d,), or (n, d) with a row for each x.
         dim: d, needed only where both bounds are numbers.
         step: a positive number or a vector (d,), default None. Where given, the call returns a
             ``Whole`` set of the values lower, lower + step, lower + 2 step and so on; a coordinate
@@ -42,7 +43,11 @@ class Box(Polyhedral):
         dim: int | None = None,
         step: Numbers | None = None,
     ) -> "Box":
-        """Return a Box, or with ``step`` a Whole set; copies are made without arguments."""
+        """Return a Box, a Whole set (``step``) or RowSets; copies are made without arguments."""
+        if max(axes(lower), axes(upper)) > 1:
+            from costscape.sets.make_rows import boxes  # it imports this module
+
+            return boxes(lower, upper, dim, step)  # type: ignore[return-value]
         if step is None:
             return super().__new__(cls)
         from costscape.sets.whole import Whole  # it imports this module
@@ -76,7 +81,7 @@ class Box(Polyhedral):
     @classmethod
     def between(cls, lower: Float[Tensor, "d"], upper: Float[Tensor, "d"]) -> "Box":
         """A Box of two vectors that were computed, lower <= upper, which are not checked again."""
-        box = cls.__new__(cls)
+        box = Polyhedral.__new__(cls)
         Polyhedral.__init__(box)
         box._set_bounds(lower, upper)
         return box

@@ -15,6 +15,7 @@ from costscape.sets.validation import (
     as_numpy,
     as_tensors,
     as_vector,
+    axes,
     brief,
     check_dim,
     check_total,
@@ -28,9 +29,10 @@ class Budget(Polyhedral):
     """C = {a : 0 <= a <= upper, sum(a) <= total}; samples are uniform.
 
     Args:
-        total: a positive number.
+        total: a positive number, or (n,) with a total for each x; see ``RowSets``.
         dim: d.
-        upper: cap of each coordinate, a number or a vector (d,); None or inf for no cap.
+        upper: cap of each coordinate, a number, a vector (d,), or (n, d) with a row for each x;
+            None or inf for no cap.
 
     Without caps a uniform point is the first d coordinates of a flat Dirichlet in d + 1. With
     caps it is drawn by rejection: each a_i from the density exp(-t a_i / total) on [0, upper_i],
@@ -45,6 +47,16 @@ class Budget(Polyhedral):
     total: Tensor
     upper: Tensor
     tilt: Tensor
+
+    def __new__(
+        cls, *, total: Numbers = 1.0, dim: int = 1, upper: Numbers | None = None
+    ) -> "Budget":
+        """Return a Budget, or RowSets for several rows; copies are made without arguments."""
+        if axes(total) == 0 and axes(upper) < 2:
+            return super().__new__(cls)
+        from costscape.sets.make_rows import budgets  # it imports this module
+
+        return budgets(total, dim, upper)  # type: ignore[return-value]
 
     def __init__(self, *, total: Numbers, dim: int, upper: Numbers | None = None) -> None:
         super().__init__()

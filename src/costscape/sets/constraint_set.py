@@ -9,7 +9,7 @@ is the orthogonal projector onto null(R): the identity inside a box, zero at a c
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -35,6 +35,7 @@ class ConstraintSet(nn.Module, ABC):
     """
 
     dim: int
+    by_row: ClassVar[bool] = False  # whether each row has its own set, see ``RowSets``
 
     @property
     @abstractmethod

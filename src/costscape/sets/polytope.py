@@ -1,5 +1,7 @@
 """A a = b, G a <= h."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
@@ -7,7 +9,7 @@ from torch import Generator, Tensor
 from costscape.sets.constraint_set import Polyhedral, Rows
 from costscape.sets.projection import nearest
 from costscape.sets.samplers import Chart, HitAndRun, Sampler
-from costscape.sets.validation import Numbers, as_numpy, read_rows
+from costscape.sets.validation import Numbers, as_numpy, axes, read_rows
 
 
 class Polytope(Polyhedral):
@@ -17,7 +19,8 @@ class Polytope(Polyhedral):
         A: equalities, (e, d); None for none.
         b: their right-hand sides, (e,) or a number.
         G: inequalities, (m, d); None for none.
-        h: their right-hand sides, (m,) or a number.
+        h: their right-hand sides, (m,), a number, or (n, m) with a row for each x; see
+            ``RowSets``.
         sampler: gives the law of samples; None for HitAndRun(), which is near uniform.
 
     The constructor solves 2d + 2 linear programs, which find the bounds, refuse an empty or
@@ -39,6 +42,14 @@ class Polytope(Polyhedral):
     frame: Tensor
     free: Tensor
     corner: Tensor
+
+    def __new__(cls, *, h: Numbers | None = None, **others: Any) -> "Polytope":
+        """Return a Polytope, or RowSets for rows of h; copies are made without arguments."""
+        if axes(h) < 2:
+            return super().__new__(cls)
+        from costscape.sets.make_rows import polytopes  # it imports this module
+
+        return polytopes(h, **others)  # type: ignore[return-value, arg-type]
 
     def __init__(
         self,

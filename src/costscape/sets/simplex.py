@@ -12,14 +12,14 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.sets.constraint_set import Polyhedral, Rows
-from costscape.sets.validation import Numbers, as_tensors, check_dim, check_total
+from costscape.sets.validation import Numbers, as_tensors, axes, check_dim, check_total
 
 
 class Simplex(Polyhedral):
     """C = {a : a >= 0, sum(a) = total}; samples are uniform (total times a flat Dirichlet).
 
     Args:
-        total: a positive number, default 1.
+        total: a positive number, default 1; or (n,) with a total for each x, see ``RowSets``.
         dim: d.
 
     >>> Simplex(dim=3).project(torch.tensor([1.0, 1.0, -5.0]))
@@ -27,6 +27,14 @@ class Simplex(Polyhedral):
     """
 
     total: Tensor
+
+    def __new__(cls, *, total: Numbers = 1.0, dim: int = 1) -> "Simplex":
+        """Return a Simplex, or RowSets for several totals; copies are made without arguments."""
+        if axes(total) == 0:
+            return super().__new__(cls)
+        from costscape.sets.make_rows import simplexes  # it imports this module
+
+        return simplexes(total, dim)  # type: ignore[return-value]
 
     def __init__(self, *, total: Numbers = 1.0, dim: int) -> None:
         super().__init__()

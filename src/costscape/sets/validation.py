@@ -1,14 +1,22 @@
 """Numbers, lists and arrays as tensors of one dtype, with the errors of bad ones."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-Numbers = float | int | np.number[Any] | Sequence[Any] | npt.NDArray[Any] | Tensor
+
+@runtime_checkable
+class HasArray(Protocol):
+    """A table of numbers, such as a frame of pandas."""
+
+    def __array__(self, *args: Any, **settings: Any) -> Any: ...
+
+
+Numbers = float | int | np.number[Any] | Sequence[Any] | npt.NDArray[Any] | Tensor | HasArray
 
 
 def as_tensors(owner: str, **values: Numbers) -> list[Tensor]:
@@ -98,6 +106,16 @@ def read_rows(
             )
         tensors += [rows, values]
     return tensors
+
+
+def axes(value: Any) -> int:
+    """How many axes a number, list, array, frame or tensor has; 0 for what is none of these."""
+    if isinstance(value, Tensor):
+        return value.ndim
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return 0
 
 
 def as_numpy(value: Tensor) -> npt.NDArray[np.float64]:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.sets import Box, ConstraintSet
+from costscape.sets import Box, ConstraintSet, RowSets
 from costscape.task import Refusal
 
 Objective = Callable[[Tensor], Tensor]  # actions (B or 1, J, d) -> costs (B, J)
@@ -55,12 +55,19 @@ class Solver(ABC):
 
         Args:
             objective: actions (B or 1, J, d) -> costs (B, J).
-            feasible: the set C.
+            feasible: the set C, or ``RowSets``, with a set for each row.
             batch: int, B.
             start: (B, d), where an iterative solver may begin, such as the last decision; or None.
 
         Every answer is checked to lie in C, and its cost to be finite.
         """
+        if feasible.by_row:
+            from costscape.solvers.row_problems import minimise_rows  # it imports this module
+
+            assert isinstance(feasible, RowSets)
+            solution = minimise_rows(self, objective, feasible, batch, start)
+            check_feasible(solution.action, feasible, type(self).__name__)
+            return solution
         if reason := self.refuses(objective, feasible):
             raise Refusal(f"{type(self).__name__} {reason}. solver=Auto() picks one that serves.")
         solution = self._minimise(objective, feasible, batch, start)

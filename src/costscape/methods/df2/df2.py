@@ -165,7 +165,7 @@ class DF2(Presets, EnsembleMethod):
         with seeded(self.seed, train.x.device):
             model = self._network(train, form)
         model = model.to(train.x.device, train.x.dtype)
-        objectives = objectives_of(self.target, task, train.y, self.outcome_share, self.seed)
+        objectives = objectives_of(self.target, task, train, self.outcome_share, self.seed)
         score = validation_cost(task, val, self.solver) if self.choose_epoch else None
         return Fit(
             model,
@@ -206,4 +206,4 @@ class DF2(Presets, EnsembleMethod):
     ) -> Tensor:
         """The objective above on one batch, with fresh actions."""
         scenarios, rows = model(batch.x), None if self.share_actions else len(batch)
-        return weighted_loss(self.target, objectives, scenarios, batch.y, self.actions, rows, rng)
+        return weighted_loss(self.target, objectives, scenarios, batch, self.actions, rows, rng)

@@ -16,8 +16,10 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from costscape.data import Dataset
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Finite, Whole
+from costscape.sets import Box, Finite, RowSets, Whole
+from costscape.sets.row_sets import ScaledRows
 from costscape.task import SeparableTask, Task
 
 LABELS = 1024  # training labels, evenly spread, from which the unit of the loss is computed
@@ -76,11 +78,13 @@ class Slopes(Target):
         C = task.feasible
         if _only_points(task):
             return sample(task, rows, J, rng)
-        lower, upper = C.bounds
+        lower, upper = C.row_bounds if isinstance(C, RowSets) else C.bounds
         if isinstance(task, SeparableTask):
             a: Tensor = lower + _cells(rows, J, C.dim, lower, rng) * (upper - lower)
             return C.rounded(a) if isinstance(C, Whole) else a
         chords = max(1, J // POINTS)
+        if isinstance(C, ScaledRows):
+            return C.actions(self.actions(task.over(C.base), rows, J, rng).expand(len(C), -1, -1))
         start, end = C.sample(2 * rows * chords, rng).unflatten(0, (2, rows, chords, 1))
         t = _cells(rows * chords, min(J, POINTS) - 2, 1, lower, rng).unflatten(0, (rows, chords))
         points: Tensor = start + t * (end - start)
@@ -111,17 +115,18 @@ class Objective:
 
 
 def objectives_of(
-    target: Target, task: Task, y: Float[Tensor, "n ..."], outcome_share: float, seed: int
+    target: Target, task: Task, train: Dataset, outcome_share: float, seed: int
 ) -> list[Objective]:
     """The task's cost and, with ``outcome_share``, the absolute errors of the outcomes."""
     tasks = [(1.0, task)]
     if outcome_share > 0 and task.y_dims == 1:
-        tasks.append((outcome_share, absolute_errors(y)))
-    rng = Generator(y.device).manual_seed(seed)
+        tasks.append((outcome_share, absolute_errors(train.y)))
+    rng = Generator(train.y.device).manual_seed(seed)
     objectives = []
     for share, each in tasks:
         a = target.actions(each, 1, SHARED_ACTIONS, rng)
-        objectives.append(Objective(each, share / target.unit(each, y, a)))
+        unit = target.unit(each, each.join(train.x, train.y), a)
+        objectives.append(Objective(each, share / unit))
     return objectives
 
 
@@ -129,18 +134,26 @@ def weighted_loss(
     target: Target,
     objectives: Sequence[Objective],
     scenarios: Scenarios,
-    y: Float[Tensor, "B ..."],
+    batch: Dataset,
     J: int | None,
     rows: int | None,
     rng: Generator,
 ) -> Tensor:
-    """The sum of the losses, with J actions for each of ``rows`` pairs, or shared by all."""
-    total = y.new_zeros(())
+    """The sum of the losses, with J actions for each of ``rows`` pairs, or shared by all.
+
+    Where each x has its own set, a scaled copy of one set, actions are those of its set. Other
+    sets of x share the actions of the set that holds them all.
+    """
+    total = batch.y.new_zeros(())
     for objective in objectives:
-        g = ExpectedCost(objective.task, scenarios)
-        usual = SHARED_ACTIONS if g.shared and rows is None else OWN_ACTIONS
-        a = target.actions(objective.task, rows or 1, J or usual, rng)
-        total = total + objective.weight * target.loss(g, y, a)
+        task, x = objective.task, batch.x
+        if task.scaled:
+            task = task.over(task.sets(x))
+        g = ExpectedCost.at(task, x, scenarios)
+        own = rows is not None or task.feasible.by_row
+        usual = SHARED_ACTIONS if g.shared and not own else OWN_ACTIONS
+        a = target.actions(task, rows or 1, J or usual, rng)
+        total = total + objective.weight * target.loss(g, task.join(x, batch.y), a)
     return total
 
 
@@ -155,6 +168,9 @@ def absolute_errors(y: Float[Tensor, "n m"]) -> SeparableTask:
 
 
 def sample(task: Task, rows: int, J: int, rng: Generator) -> Tensor:
+    if isinstance(C := task.feasible, ScaledRows):
+        u = C.base.sample(rows * J, rng).unflatten(0, (rows, J))
+        return C.actions(u.expand(len(C), -1, -1))
     a: Tensor = task.feasible.sample(rows * J, rng).unflatten(0, (rows, J))
     return a
 
@@ -179,7 +195,8 @@ def _squares(task: Task, r: Tensor, a: Tensor) -> Tensor:
     if _only_points(task):
         return (r - r.mean(1, keepdim=True)).square()
     if isinstance(task, SeparableTask):
-        lower, upper = task.feasible.bounds
+        C = task.feasible
+        lower, upper = C.row_bounds if isinstance(C, RowSets) else C.bounds
         distance, cell = a.diff(dim=1), (upper - lower) / (a.shape[1] - 2)
         squares: Tensor = r.diff(dim=1).square() / distance.maximum(cell / 2).clamp(min=1e-12)
         return squares

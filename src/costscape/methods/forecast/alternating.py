@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -19,6 +19,9 @@ from costscape.training.settings import check_ema
 
 class PointRounds(ForecastMethod):
     """A point forecast by least squares, then rounds in which it and a learned loss take turns."""
+
+    takes_context: ClassVar[bool] = False
+    takes_row_sets: ClassVar[bool] = False
 
     rounds: int
 

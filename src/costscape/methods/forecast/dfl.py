@@ -8,6 +8,7 @@ Optimization, NeurIPS 2017.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from torch import Generator, Tensor
 
@@ -68,6 +69,8 @@ class DFL(ForecastMethod):
     (5, 2)
     """
 
+    takes_row_sets: ClassVar[bool] = False
+
     task: Task
     forecast: Forecast = field(default_factory=Point)
     draws: int | None = 100
@@ -95,4 +98,4 @@ class DFL(ForecastMethod):
         Whole units have no slope: the layer then decides over the base of the set.
         """
         g = model.expected_cost(task.relaxed(), batch.x, self.draws, rng)
-        return task.cost(batch.y, self.layer(g)).mean()
+        return task.cost(task.join(batch.x, batch.y), self.layer(g)).mean()

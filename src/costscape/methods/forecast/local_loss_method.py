@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -47,6 +47,9 @@ class LocalLossMethod(ForecastMethod):
     epoch whose decisions cost least on the validation rows is used, or the first stage. Of a
     mixture the locations are trained, with ``stretch`` all parameters.
     """
+
+    takes_context: ClassVar[bool] = False
+    takes_row_sets: ClassVar[bool] = False
 
     loss: LocalLoss
     samples: int | None

@@ -17,6 +17,7 @@ Model, NeurIPS 2022.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import log
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -96,6 +97,9 @@ class SOEBM(ForecastMethod):
     >>> method.fit(X, Y).decide(X[:5]).shape
     (5, 2)
     """
+
+    takes_context: ClassVar[bool] = False
+    takes_row_sets: ClassVar[bool] = False
 
     task: Task
     forecast: Forecast = field(default_factory=Mixture)

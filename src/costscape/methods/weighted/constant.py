@@ -1,7 +1,7 @@
 """The best constant action: what x is worth shows in how much it is beaten by."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,8 @@ class Constant(Method):
     0
     """
 
+    takes_row_sets: ClassVar[bool] = False
+
     task: Task
     action: tuple[float, ...] | None = None
     solver: Solver = field(default_factory=Auto)
@@ -42,14 +44,14 @@ class Constant(Method):
             )
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
-        lower = self.task.feasible.bounds[0]
-        self.task_ = self.task
+        task = self._task()
+        lower = task.feasible.bounds[0]
         if self.action is not None:
             action = lower.new_tensor(self.action)
-            check_feasible(action[None], self.task.feasible, "Constant")
+            check_feasible(action[None], task.feasible, "Constant")
         else:
-            g = mean_cost(self.task, train.y.to(lower.device))
-            action = self.solver.minimise(g, self.task.feasible, 1).action[0]
+            g = mean_cost(task, task.join(train.x, train.y).to(lower.device))
+            action = self.solver.minimise(g, task.feasible, 1).action[0]
         self.model_ = _Same(action)
 
     def _decide(self, x: Tensor) -> Tensor:

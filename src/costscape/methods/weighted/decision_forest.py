@@ -105,7 +105,7 @@ class DecisionForest(ForestMethod):
     def _grower(self, train: Dataset) -> Grower:
         assert self.task_ is not None
         a = candidate_actions(self.task_, train, self.candidates, self.solver, self.seed)
-        T = candidate_costs(self.task_, train.y, a).cpu()
+        T = candidate_costs(self.task_, self.task_.join(train.x, train.y), a).cpu()
         x = train.x.flatten(1).float().cpu()
         tried = min(x.shape[1], max(2, ceil(self.features * x.shape[1])))
 
@@ -168,7 +168,8 @@ def _optima(
     task: Task, train: Dataset, groups: int, solver: Solver, seed: int
 ) -> Float[Tensor, "G d"]:
     """The best action for all rows, and for each of some groups of neighbouring rows."""
-    y = train.y[:: -(-len(train) // MOST)].unsqueeze(0)
+    outcomes = task.join(train.x, train.y)
+    y = outcomes[:: -(-len(train) // MOST)].unsqueeze(0)
     g = ExpectedCost(task, Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y))
     chosen = resolve(solver, g, task.feasible)
     if isinstance(solver, Auto):  # a program for each group takes too long
@@ -183,7 +184,7 @@ def _optima(
     near = torch.cdist(x[centres], x).topk(most, largest=False).indices
     size = torch.tensor(SIZES).repeat(len(centres))[: len(centres), None].clamp(max=most)
     w = (torch.arange(most) < size) / size
-    g = ExpectedCost(task, Scenarios(w.to(train.y), train.y[near], own=True))
+    g = ExpectedCost(task, Scenarios(w.to(train.y), outcomes[near], own=True))
     start = best.expand(len(centres), -1)
     found = chosen.coarse().minimise(g, task.feasible, len(centres), start)
     return torch.cat([best, found.action])
