@@ -64,6 +64,23 @@ def test_the_interval_is_over_blocks_of_rows_and_seeds(kept, costs, shared):
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-5)
 
 
+def test_one_seed_at_several_origins_has_an_interval_over_rows_and_origins(kept, costs):
+    ours, theirs = costs
+    for i in range(SEEDS):
+        for method, values in (("df2", ours), ("cme", theirs)):
+            cut = values[i : i + 1, : 60 - i]  # later origins have fewer rows
+            folder = kept(method, cut, problem=f"wind@{i + 1}of{SEEDS}", test_rows=f"of {i}")
+    found = difference(folder)
+    d = [(ours[i] - theirs[i])[: 60 - i].astype(float) for i in range(SEEDS)]
+    expected = difference_over_seeds(np.stack([part[:57] for part in d]), 5, shared_rows=False)
+    half = expected.high - expected.mean
+    assert (found.n, found.over_rows) == (1, True)
+    assert found.mean == pytest.approx(np.concatenate(d).mean(), rel=1e-5)
+    assert (found.low, found.high) == pytest.approx(
+        (found.mean - half, found.mean + half), rel=1e-5
+    )
+
+
 def test_the_longer_block_of_two_methods_counts(kept, costs):
     ours, theirs = costs
     kept("df2", ours, block=3)

@@ -7,6 +7,9 @@ rows and seeds together. Rows of earlier versions keep only the mean over j; the
 Student's over seeds alone, which leaves out the chance in the test rows:
 
     95 % = mean d_i +- t_{.975, n-1} sd(d_i) / sqrt(n)
+
+Where two methods have one common seed at several origins, the origins take the place of seeds:
+every origin has its own fit and its own test rows.
 """
 
 import math
@@ -23,7 +26,7 @@ ARRAYS = {"gap": "gaps", "regret": "regrets", "cost": "costs"}  # of a measure, 
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Method minus opponent over ``n`` common seeds; fewer than two have no interval.
+    """Method minus opponent over ``n`` common seeds; one without origins has no interval.
 
     ``over_rows`` tells an interval over test rows and seeds from one over seeds alone.
     """
@@ -55,9 +58,11 @@ def paired(
     if not seeds:
         return PairedDifference(opponent, 0, None, None, None)
     mean = float(d.mean())
-    if len(seeds) == 1:
-        return PairedDifference(opponent, 1, mean, None, None)
     common = [(ours[seed], theirs[seed]) for seed in seeds]
+    if len(seeds) == 1:
+        half = _half_over_origins(*common[0], measure)
+        ends = (None, None) if half is None else (mean - half, mean + half)
+        return PairedDifference(opponent, 1, mean, *ends, over_rows=half is not None)
     half = _half_over_rows(common, measure)
     over_rows = half is not None
     if half is None:
@@ -87,6 +92,23 @@ def _half_over_rows(pairs: Sequence[tuple[Row, Row]], measure: str) -> float | N
     interval = difference_over_seeds(
         table, at_least_two(block, table.shape[1]), shared_rows=len(tests) == 1
     )
+    return interval.high - interval.mean
+
+
+def _half_over_origins(ours: Row, theirs: Row, measure: str) -> float | None:
+    """Half of the interval over rows and origins; None where there is one origin.
+
+    The variance is that of as many rows of each origin as the shortest one has.
+    """
+    a, b = by_test_row(ours, measure), by_test_row(theirs, measure)
+    sizes = ours.get("origin_rows", [])
+    same = sizes == theirs.get("origin_rows") and ours["test_rows"] == theirs["test_rows"]
+    if a is None or b is None or not same or len(sizes) < 2:
+        return None
+    parts = np.split(a - b, np.cumsum(sizes)[:-1])
+    table = np.stack([part[: min(sizes)] for part in parts])
+    block = at_least_two(max(ours["block"], theirs["block"]), table.shape[1])
+    interval = difference_over_seeds(table, block, shared_rows=False)
     return interval.high - interval.mean
 
 

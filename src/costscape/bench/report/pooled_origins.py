@@ -52,6 +52,7 @@ def _pooled(problem: str, rows: Sequence[Row]) -> Row:
         "problem": f"{problem}, {len(rows)} origins",
         "by_origin": [{name: row[name] for name in MEASURES} for row in rows],
         "by_test_row": arrays,
+        "origin_rows": [len(next(iter(row["by_test_row"].values()), ())) for row in rows],
         "test_rows": "-".join(str(row["test_rows"]) for row in rows),
         "block": max(row["block"] or 1 for row in rows),
         "fit_seconds": _mean(rows, "fit_seconds"),

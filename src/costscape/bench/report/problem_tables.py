@@ -178,6 +178,8 @@ def _captions(
             f"{'interval over blocks of test rows and seeds' if rows_too else 'Student interval'};"
             f" a tie is an interval that holds 0."
         )
+    if rows[0].get("origin_rows"):
+        sentences.append("With one seed, the origins take the place of seeds in the interval.")
     if {ROWS_AND_SEEDS, SEEDS} <= kinds:
         sentences.append(
             "An interval marked s is Student's over seeds alone, which leaves out the chance in "
