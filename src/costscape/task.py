@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from costscape.chance import Chance
 from costscape.sets import ConstraintSet, Whole
 
 Cost = Callable[[Tensor, Tensor], Tensor]
@@ -44,6 +45,7 @@ class Task(nn.Module):
         y_dims: int, default 1. Axes of y_shape.
         width: int, default None. How many numbers one evaluation of f holds, which bounds what is
             computed at once; None for about four times those of y or a.
+        chance: Chance, default None. A service level that decisions keep, see ``decide``.
 
     >>> from costscape.sets import Box
     >>> task = Task(lambda y, a: (y - a).abs().sum(-1), Box(0.0, 3.0, dim=2))
@@ -62,6 +64,7 @@ class Task(nn.Module):
         normal: Normal | None = None,
         y_dims: int = 1,
         width: int | None = None,
+        chance: Chance | None = None,
     ) -> None:
         super().__init__()
         _check_callable(cost, "Task", "cost")
@@ -78,6 +81,7 @@ class Task(nn.Module):
         self.normal = normal
         self.y_dims = y_dims
         self.width = width
+        self.chance = chance
 
     def cost(self, y: Float[Tensor, "..."], a: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """f(y, a), with its shape checked."""
@@ -116,6 +120,7 @@ class SeparableTask(Task):
         cvxpy: function, default None, as for ``Task``.
         normal: function, default None, as for ``Task``, but it returns the summands.
         y_dims: int, default 1, as for ``Task``.
+        chance: Chance, default None, as for ``Task``.
 
     >>> from costscape.sets import Box
     >>> task = SeparableTask(lambda y, a: (y - a).abs(), Box(0.0, 3.0, dim=2), convex=True)
@@ -133,6 +138,7 @@ class SeparableTask(Task):
         cvxpy: Callable[[Any, Any], Any] | None = None,
         normal: Normal | None = None,
         y_dims: int = 1,
+        chance: Chance | None = None,
     ) -> None:
         _check_callable(terms, "SeparableTask", "terms")
         super().__init__(
@@ -143,6 +149,7 @@ class SeparableTask(Task):
             cvxpy=cvxpy,
             normal=normal,
             y_dims=y_dims,
+            chance=chance,
         )
         self.f_terms = terms
 

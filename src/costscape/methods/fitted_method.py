@@ -9,10 +9,13 @@ from warnings import warn
 from torch import Tensor, nn
 
 from costscape.arrays import Form, check_names, read
+from costscape.chance import Chance
 from costscape.methods import saving
 from costscape.methods.cost_probe import check_same_cost
 from costscape.methods.fit_record import FitRecord
 from costscape.methods.training_range import ENOUGH, OutOfRange, RangeCheck, check_range
+from costscape.risk.calibration import Calibration
+from costscape.risk.measures import Risk
 from costscape.task import Task
 
 
@@ -31,6 +34,7 @@ class FittedMethod(ABC):
     fit_seconds_: float | None = None
     model_: nn.Module | None = None
     task_: Task | None = None  # the task, on the device of the model
+    calibration_: Calibration | None = None  # what ``calibrate`` learned
 
     @abstractmethod
     def _decide(self, x: Tensor) -> Tensor:
@@ -44,8 +48,11 @@ class FittedMethod(ABC):
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         """The model of those facts, its tensors still to be filled."""
 
-    def decide(self, X: Any) -> Any:
+    def decide(self, X: Any, *, risk: Risk | None = None, chance: Chance | None = None) -> Any:
         """One feasible action for each row of X.
+
+        ``risk`` is minimised in place of the expected cost, and ``chance`` (None: that of the
+        task) is kept; both need a method with scenarios.
 
         Warns of ``OutOfRange`` where rows are far outside the training range, see ``check``.
         """
@@ -54,8 +61,12 @@ class FittedMethod(ABC):
             found = self._check(x, form)
             if found.outside.any():
                 warn(f"{found} Decisions there are extrapolated.", OutOfRange, stacklevel=2)
-        a = self._decide(x)
-        return self._give(form, a)
+        chance = self.task.chance if chance is None else chance
+        if risk is None and chance is None:
+            return self._give(form, self._decide(x))
+        from costscape.methods.risk_decisions import decide_at_risk  # few need it
+
+        return self._give(form, decide_at_risk(self, x, risk, chance))
 
     def check(self, X: Any) -> RangeCheck:
         """Flag rows of X with a value outside the training range by more than half of it."""
@@ -73,6 +84,7 @@ class FittedMethod(ABC):
             "dim": self.task.feasible.dim,
             "facts": self._facts(),
             "record": self.record_ and asdict(self.record_),
+            "calibration": self.calibration_ and self.calibration_.to_json(self.task.chance),
         }
         saving.write(Path(path), tensors, {**self.to_json(), "fitted": fitted})
 
@@ -98,6 +110,8 @@ class FittedMethod(ABC):
         self.x_shape_, self.y_shape_ = tuple(fitted["x_shape"]), tuple(fitted["y_shape"])
         self.columns_ = fitted["columns"] and tuple(fitted["columns"])
         self.flat_ = fitted["flat"]
+        if stored := fitted.get("calibration"):
+            self.calibration_ = Calibration.from_json(stored, self.task.chance)
         self.task_ = self.task
         model = self._rebuild(fitted["facts"])
         like = next(value for value in tensors.values() if value.is_floating_point())
