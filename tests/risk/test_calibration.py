@@ -14,7 +14,16 @@ def test_a_rank_is_the_level_at_which_the_quantile_is_the_value(scenarios):
     w = torch.tensor(rng.dirichlet(np.ones(scenarios), 6))
     for level in (-0.4, 0.03, 0.5, 0.9, 1.7):
         q = quantile(values[:, None], w, level, 1.0)[:, 0]
-        assert torch.allclose(rank(values, w, q, 1.0), torch.full((6,), level).double())
+        for last in (False, True):
+            found = rank(values, w, q, 1.0, last=last)
+            assert torch.allclose(found, torch.full((6,), level).double(), atol=1e-6)
+
+
+def test_equal_scenarios_have_a_first_and_a_last_rank():
+    values, w = torch.tensor([[0.0, 1.0, 1.0, 1.0, 2.0]]), torch.full((1, 5), 0.2)
+    one = torch.tensor([1.0])
+    assert float(rank(values, w, one, 1.0)) == pytest.approx(0.3)
+    assert float(rank(values, w, one, 1.0, last=True)) == pytest.approx(0.7)
 
 
 def test_quantiles_of_many_equal_weights_are_those_of_numpy():

@@ -93,7 +93,8 @@ def learn_levels(
     spread = values.amax(-1) - values.amin(-1)
     middle = quantile(values[:, None], weights, 0.5, 0.0)[:, 0]
     scale = float(spread.double().mean() + (observed - middle).double().abs().mean())
-    ranks = rank(values, weights, observed, scale or 1.0).sort().values
+    v, w, c = values.double(), weights.double(), observed.double()
+    ranks = rank(v, w, c, scale or 1.0).sort().values
     return Levels(tuple(ranks.tolist()), scale or 1.0)
 
 
@@ -114,23 +115,32 @@ def quantile(
 
 
 def rank(
-    values: Float[Tensor, "B S"],
-    weights: Float[Tensor, "B S"],
-    observed: Float[Tensor, "B"],
+    values: Float[Tensor, "*#batch S"],
+    weights: Float[Tensor, "*#batch S"],
+    observed: Float[Tensor, "*batch"] | float,
     scale: float,
-) -> Float[Tensor, "B"]:
-    """u with Q(u) = observed, in double precision; the middle where many scenarios tie."""
-    v, p, slope = (part[:, 0] for part in _knots(values[:, None], weights, scale))
-    v, slope, c = v.double().contiguous(), slope.double(), observed.double()[:, None]
-    ranks = []
-    for right in (False, True):
-        k = torch.searchsorted(v, c, right=right).clamp(1, max(v.shape[-1] - 1, 1))
-        low, high = (k - 1), k.clamp(max=v.shape[-1] - 1)
-        at, step = v.gather(-1, low), v.gather(-1, high) - v.gather(-1, low)
-        t = ((c - at) / step.clamp(min=1e-300)).clamp(0, 1)
-        ranks.append(torch.lerp(p.gather(-1, low), p.gather(-1, high), t)[:, 0])
-    beyond = (c - v[:, -1:]).clamp(min=0) + (c - v[:, :1]).clamp(max=0)
-    return (ranks[0] + ranks[1]) / 2 + beyond[:, 0] / slope
+    *,
+    last: bool = False,
+) -> Float[Tensor, "*batch"]:
+    """The first u with Q(u) >= observed, or the last one with Q(u) <= observed.
+
+    The two differ where several scenarios have the observed value. Q is linear between the
+    neighbours of the observed value, which are found without sorting.
+    """
+    d = values - (observed[..., None] if isinstance(observed, Tensor) else observed)
+    below = d <= 0 if last else d < 0
+    w = (weights / weights.sum(-1, keepdim=True)).expand(d.shape)
+    mass = (w * below).sum(-1)
+    low, k_low = d.masked_fill(~below, -torch.inf).max(-1, keepdim=True)
+    high, k_high = d.masked_fill(below, torch.inf).min(-1, keepdim=True)
+    low, high = low[..., 0], high[..., 0]
+    p_low = mass - w.gather(-1, k_low)[..., 0] / 2
+    p_high = mass + w.gather(-1, k_high)[..., 0] / 2
+    none, all_ = ~below.any(-1), below.all(-1)  # below, of the scenarios
+    slope = (d.amax(-1) - d.amin(-1)).clamp(min=NARROW * scale)
+    inside = torch.lerp(p_low, p_high, -low / (high - low))
+    outside = torch.where(none, p_high - high / slope, p_low - low / slope)
+    return torch.where(none | all_, outside, inside)
 
 
 def _knots(values: Tensor, weights: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -15,8 +15,8 @@ from torch.utils.checkpoint import checkpoint
 
 from costscape.chance import Chance
 from costscape.expectation import CACHE, COPIES, GPU, GRADIENT, Function
-from costscape.risk.calibration import Levels, quantile, rank
-from costscape.risk.measures import CVaR, Risk, along
+from costscape.risk.calibration import Levels, rank
+from costscape.risk.measures import CVaR, Risk
 from costscape.scenarios import Scenarios
 from costscape.task import Refusal, Task
 
@@ -83,22 +83,22 @@ class RiskCost:
 
 @dataclass(frozen=True)
 class ServiceLimit:
-    """v(x, a) (B, J, k), where v <= 0 says that a constraint holds with its probability.
+    """v(x, a) (B, J, k): what is missing of the level of each constraint, <= 0 where it is kept.
 
     Args:
         chance: Chance. The constraint.
         task: Task. Gives the number of axes of y.
         scenarios: Scenarios. Gives the outcomes and weights of each of the B contexts x.
         levels: tuple of Levels, default (). Recalibrated levels of the k constraints; without
-            them, v is the least value of h that has the weight ``level`` at or below it.
+            them, v is the level less the weight of scenarios with h <= 0.
 
     >>> import costscape as cs
     >>> import torch
     >>> task = cs.Task(lambda y, a: a.sum(-1), cs.Box(0.0, 9.0, dim=1))
     >>> outcomes = cs.Scenarios(torch.full((1, 4), 0.25), torch.tensor([[[1.0], [2], [3], [4]]]))
     >>> limit = ServiceLimit(cs.Chance(lambda y, a: y - a, 0.75), task, outcomes)
-    >>> limit(torch.tensor([[[2.0], [3.0]]]))[0, :, 0]
-    tensor([1., 0.])
+    >>> limit(torch.tensor([[[2.0], [3.0]]]))[0, :, 0].round(decimals=2)
+    tensor([0.2500, -0.0000])
     """
 
     chance: Chance
@@ -107,10 +107,10 @@ class ServiceLimit:
     levels: tuple[Levels, ...] = ()
 
     def __call__(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J k"]:
-        return self._summarised(self._quantiles, a)
+        return self._summarised(self._shortfalls, a)
 
     def tail(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J k"]:
-        """CVaR of h at the level: above v, and convex in a where h is."""
+        """CVaR of h at the level: where it is <= 0 the level is kept; convex in a where h is."""
         return self._summarised(self._tails, a)
 
     def probability(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J k"]:
@@ -126,8 +126,8 @@ class ServiceLimit:
 
         return summarised(h, summary, a, self.scenarios, self.task.width, None)
 
-    def _quantiles(self, h: Tensor, w: Tensor) -> Tensor:
-        return self._each(h, lambda i, part: self._quantile(part, w, i))
+    def _shortfalls(self, h: Tensor, w: Tensor) -> Tensor:
+        return self._each(h, lambda i, part: self._shortfall(part, w, i))
 
     def _tails(self, h: Tensor, w: Tensor) -> Tensor:
         measure = CVaR(self.chance.level)
@@ -145,24 +145,17 @@ class ServiceLimit:
             )
         return torch.stack([of(i, h[..., i]) for i in range(h.shape[-1])], -1)
 
-    def _quantile(self, h: Tensor, w: Tensor, i: int) -> Tensor:
+    def _shortfall(self, h: Tensor, w: Tensor, i: int) -> Tensor:
         if self.levels:
-            level = self.levels[i].to_scenarios(self.chance.level)
-            return quantile(h, w, level, self.levels[i].scale)
-        v, order = h.sort(-1)
-        below = along(w, order).double().cumsum(-1)
-        k = (below < self.chance.level * below[..., -1:] - ROUNDING).sum(-1, keepdim=True)
-        v = v.expand(below.shape)
-        return v.gather(-1, k.clamp(max=v.shape[-1] - 1))[..., 0]
+            wanted = self.levels[i].to_scenarios(self.chance.level)
+            return wanted - rank(h, w[:, None], 0.0, self.levels[i].scale, last=True)
+        return self.chance.level - ROUNDING - self._probability(h, w, i)
 
     def _probability(self, h: Tensor, w: Tensor, i: int) -> Tensor:
-        if not self.levels:
-            return (w[:, None] * (h <= 0)).sum(-1) / w.sum(-1)[:, None]
-        flat = h.expand(len(w), *h.shape[1:]).flatten(0, 1)
-        each = w[:, None].expand(-1, h.shape[1], -1).flatten(0, 1)
-        levels = self.levels[i]
-        u = rank(flat, each, flat.new_zeros(len(flat)), levels.scale)
-        return levels.to_frequency(u).reshape(len(w), -1).to(h)
+        if self.levels:
+            u = rank(h, w[:, None], 0.0, self.levels[i].scale, last=True)
+            return self.levels[i].to_frequency(u)
+        return (w[:, None] * (h <= 0)).sum(-1) / w.sum(-1)[:, None]
 
 
 def summarised(

@@ -1,6 +1,6 @@
 """The cheapest action that keeps a service level: min g(x, a) over a in C with v(x, a) <= 0.
 
-v is a quantile over the scenarios (``ServiceLimit``), which is not convex in a even where h is.
+v is what is missing of a probability (``ServiceLimit``), not convex in a even where h is.
 There are three ways, by what is known of the problem:
 
 1. A Finite list, or a Whole set of few points: every action is tried. Exact.
@@ -252,9 +252,10 @@ def _whole(g: Surface, v: ServiceLimit, feasible: Whole, safe: Tensor) -> Served
         worst = v(a).amax(-1)
         return torch.where(worst > 0, most + worst, g(a))
 
-    start = WholeSearch().minimise(limited, feasible, len(g), safe).action
-    worse = (v(start[:, None])[:, 0] > 0).any(-1)
-    a = torch.where(worse[:, None], safe, start)
+    relaxed = _search(g, v, feasible.base, ProjectedAdam()).action
+    found = WholeSearch().minimise(limited, feasible, len(g), relaxed).action
+    worse = (v(found[:, None])[:, 0] > 0).any(-1)
+    a = torch.where(worse[:, None], safe, found)
     return Served(a, (v(a[:, None])[:, 0] <= 0).all(-1))
 
 
