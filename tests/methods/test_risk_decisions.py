@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jaxtyping
 import numpy as np
 import pandas as pd
 import pytest
@@ -127,7 +128,8 @@ def test_a_risk_and_a_level_may_be_combined(model):
     assert (model.expected_cost(x, a, risk=risk) >= free - 1e-4).all()
 
 
-def test_bad_input_is_named(model):
+def test_bad_input_is_named(model, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # it would speak first
     a = model.decide(X[:3])
     for call, word in (
         (lambda: model.decide(X[:3], risk=0.9), "cs.CVaR"),

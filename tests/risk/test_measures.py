@@ -1,6 +1,7 @@
 """Risk measures against their definitions, and decisions by them against linear programs."""
 
 import cvxpy as cp
+import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -72,7 +73,8 @@ def test_limits_of_the_measures_are_the_mean_and_the_worst():
         (lambda: cs.Chance(lambda y, a: y, 95), "between 0 and 1"),
     ],
 )
-def test_bad_settings_are_named(build, word):
+def test_bad_settings_are_named(build, word, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # it would speak first
     with pytest.raises((ValueError, TypeError), match=word):
         build()
 

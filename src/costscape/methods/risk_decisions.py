@@ -16,19 +16,28 @@ from costscape.scenarios import Scenarios
 from costscape.solvers.service_search import minimise_within
 from costscape.task import Refusal, Task
 
+DUST = 1e-6  # weight of the scenarios that are left out, such as those that are no neighbours
+
 
 def decide_at_risk(
-    method: FittedMethod, x: Tensor, risk: Risk | None, chance: Chance | None
+    method: FittedMethod,
+    x: Tensor,
+    risk: Risk | None,
+    chance: Chance | None,
+    strict: bool = True,
 ) -> Float[Tensor, "B d"]:
-    """The action of least risk (None: expected cost) that keeps the chance, for each x."""
+    """The action of least risk (None: expected cost) that keeps the chance, for each x.
+
+    Where no action keeps it, raise an error, or with ``strict=False`` return the safest action.
+    """
     owner = with_scenarios(method, "chance=" if risk is None else "risk=")
-    _, task = owner._fitted(), _task(owner)
+    task = _task(owner)
     g = owner._surface(x) if risk is None else risk_surface(owner, x, risk)
     if chance is None:
         return owner.solver.minimise(g, task.feasible, len(x)).action
     v = _limit(owner, x, chance)
     found = minimise_within(g, v, task.feasible, owner.solver)
-    if not found.kept.all():
+    if strict and not found.kept.all():
         _raise_unattainable(v, found.action, found.kept)
     return found.action
 
@@ -114,7 +123,7 @@ def _actions(
 ) -> Float[Tensor, "B d"]:
     if risk is None and chance is None:
         return method._decide(x)
-    return decide_at_risk(method, x, risk, chance)
+    return decide_at_risk(method, x, risk, chance, strict=False)
 
 
 def _service_levels(
@@ -151,7 +160,7 @@ def _limit(method: ScenarioMethod, x: Tensor, chance: Chance) -> ServiceLimit:
 def _scenarios(method: ScenarioMethod, x: Tensor) -> Scenarios:
     with torch.no_grad():
         found: Scenarios = method._fitted()(x)
-    return found
+    return found.pruned(DUST)
 
 
 def _task(method: ScenarioMethod) -> Task:
