@@ -74,7 +74,13 @@ def test_nothing_is_loaded_from_other_hosts(pages, site):
 
 def test_every_tutorial_has_output_and_a_picture(pages, site):
     tutorials = sorted(path.stem for path in (ROOT / "docs" / "tutorials").glob("*.py"))
-    assert tutorials == ["allocate-vaccine", "bid-wind", "order-stock", "your-own-cost"]
+    assert tutorials == [
+        "allocate-vaccine",
+        "bid-wind",
+        "order-stock",
+        "service-level",
+        "your-own-cost",
+    ]
     for name in tutorials:
         path = site / "tutorials" / f"{name}.html"
         pictures = [p for p in pages[path].loaded if p.startswith(f"{name}/")]

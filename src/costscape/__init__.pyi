@@ -7,6 +7,7 @@ from costscape import models as models
 from costscape import problems as problems
 from costscape import sets as sets
 from costscape import solvers as solvers
+from costscape.chance import Chance as Chance
 from costscape.comparison import Comparison as Comparison
 from costscape.comparison import compare as compare
 from costscape.comparison import default_methods as default_methods
@@ -24,6 +25,12 @@ from costscape.models import Mixture as Mixture
 from costscape.models import Point as Point
 from costscape.models import Quantiles as Quantiles
 from costscape.models import WindowLevels as WindowLevels
+from costscape.risk import CVaR as CVaR
+from costscape.risk import Entropic as Entropic
+from costscape.risk import MeanDeviation as MeanDeviation
+from costscape.risk import Risk as Risk
+from costscape.risk import RiskCost as RiskCost
+from costscape.risk import WorstCase as WorstCase
 from costscape.scenarios import ExpectedCost as ExpectedCost
 from costscape.scenarios import Scenarios as Scenarios
 from costscape.sets import BallWalk as BallWalk

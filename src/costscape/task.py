@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from costscape.chance import Chance
 from costscape.context import Column, Context, SetOfContext, WithContext, as_context
 from costscape.sets import ConstraintSet, RowSets, Whole
 from costscape.sets.row_sets import ScaledRows
@@ -53,6 +54,7 @@ class Task(nn.Module):
             computed at once; None for about four times those of y or a.
         context: names or numbers of columns, default None. The columns of X that the cost and the
             function ``feasible`` see as their x, in this order; None for all.
+        chance: Chance, default None. A service level that decisions keep, see ``decide``.
 
     >>> from costscape.sets import Box
     >>> task = Task(lambda y, a: (y - a).abs().sum(-1), Box(0.0, 3.0, dim=2))
@@ -72,6 +74,7 @@ class Task(nn.Module):
         y_dims: int = 1,
         width: int | None = None,
         context: Column | Sequence[Column] | None = None,
+        chance: Chance | None = None,
     ) -> None:
         super().__init__()
         _check_callable(cost, "Task", "cost")
@@ -92,6 +95,7 @@ class Task(nn.Module):
         self.joins = False  # whether outcomes carry their context
         self.sets_of: SetOfContext | None = None
         self.scaled = False  # whether these sets are scaled copies of one
+        self.chance = chance
 
     def cost(
         self,
@@ -216,6 +220,7 @@ class SeparableTask(Task):
         normal: function, default None, as for ``Task``, but it returns the summands.
         y_dims: int, default 1, as for ``Task``.
         context: names or numbers of columns, default None, as for ``Task``.
+        chance: Chance, default None, as for ``Task``.
 
     >>> from costscape.sets import Box
     >>> task = SeparableTask(lambda y, a: (y - a).abs(), Box(0.0, 3.0, dim=2), convex=True)
@@ -234,6 +239,7 @@ class SeparableTask(Task):
         normal: Normal | None = None,
         y_dims: int = 1,
         context: Column | Sequence[Column] | None = None,
+        chance: Chance | None = None,
     ) -> None:
         _check_callable(terms, "SeparableTask", "terms")
         super().__init__(
@@ -245,6 +251,7 @@ class SeparableTask(Task):
             normal=normal,
             y_dims=y_dims,
             context=context,
+            chance=chance,
         )
         self.f_terms = terms
 

@@ -9,11 +9,14 @@ from warnings import warn
 from torch import Tensor, nn
 
 from costscape.arrays import Form, check_names, read
+from costscape.chance import Chance
 from costscape.methods import saving
 from costscape.methods.cost_probe import check_same_cost
 from costscape.methods.fit_record import FitRecord
 from costscape.methods.other_sets import other_sets
 from costscape.methods.training_range import ENOUGH, OutOfRange, RangeCheck, check_range
+from costscape.risk.calibration import Calibration
+from costscape.risk.measures import Risk
 from costscape.sets import Box, ConstraintSet
 from costscape.task import Refusal, Task
 
@@ -34,6 +37,7 @@ class FittedMethod(ABC):
     model_: nn.Module | None = None
     bound_: Task | None = None  # the task, for rows of the shape and the columns of fit
     task_: Task | None = None  # the same on the device of the model
+    calibration_: Calibration | None = None  # what ``calibrate`` learned
 
     @abstractmethod
     def _decide(self, x: Tensor) -> Tensor:
@@ -54,13 +58,22 @@ class FittedMethod(ABC):
     def _rebuild(self, facts: dict[str, Any]) -> nn.Module:
         """The model of those facts, its tensors still to be filled."""
 
-    def decide(self, X: Any, feasible: Any = None) -> Any:
+    def decide(
+        self,
+        X: Any,
+        feasible: Any = None,
+        *,
+        risk: Risk | None = None,
+        chance: Chance | None = None,
+    ) -> Any:
         """One feasible action for each row of X.
 
         Args:
             X: rows (n, ...), as in ``fit``.
             feasible: another set to decide in, without a new fit: one for all rows, one with a
                 row for each, or a function of x. None for the set of the task.
+            risk: minimised in place of the expected cost; needs a method with scenarios.
+            chance: a service level to keep; None for that of the task. It needs scenarios, too.
 
         Warns of ``OutOfRange`` where rows are far outside the training range, see ``check``, and
         where the other set is wider than the one whose actions the fit has seen.
@@ -70,8 +83,13 @@ class FittedMethod(ABC):
             found = self._check(x, form)
             if found.outside.any():
                 warn(f"{found} Decisions there are extrapolated.", OutOfRange, stacklevel=2)
-        a = self._decide(x) if feasible is None else self._decide_in(x, self._sets(x, feasible))
-        return self._give(form, a)
+        sets = None if feasible is None else self._sets(x, feasible)
+        chance = self.task.chance if chance is None else chance
+        if risk is None and chance is None:
+            return self._give(form, self._decide(x) if sets is None else self._decide_in(x, sets))
+        from costscape.methods.risk_decisions import decide_at_risk  # few need it
+
+        return self._give(form, decide_at_risk(self, x, risk, chance, sets))
 
     def check(self, X: Any) -> RangeCheck:
         """Flag rows of X with a value outside the training range by more than half of it."""
@@ -89,6 +107,7 @@ class FittedMethod(ABC):
             "dim": self._task().feasible.dim,
             "facts": self._facts(),
             "record": self.record_ and asdict(self.record_),
+            "calibration": self.calibration_ and self.calibration_.to_json(self.task.chance),
         }
         if self._task().sets_of is not None:  # the set that holds those of all training rows
             fitted["bounds"] = [end.tolist() for end in self._task().feasible.bounds]
@@ -119,6 +138,8 @@ class FittedMethod(ABC):
             check_same_cost(task, self.record_.cost)
         self.columns_ = fitted["columns"] and tuple(fitted["columns"])
         self.flat_ = fitted["flat"]
+        if stored := fitted.get("calibration"):
+            self.calibration_ = Calibration.from_json(stored, self.task.chance)
         self.task_ = self.bound_ = task
         model = self._rebuild(fitted["facts"])
         like = next(value for value in tensors.values() if value.is_floating_point())

@@ -126,6 +126,7 @@ class Method(FittedMethod):
         probe_cost(bound, train, self.seed)
         self.task_ = self.bound_ = bound
         self.model_ = None  # a fit that is broken off leaves no model of other shapes behind
+        self.calibration_ = None
         self.x_shape_, self.y_shape_ = tuple(data.x.shape[1:]), tuple(data.y.shape[1:])
         self.x_columns_, self.columns_ = names_of(X), names_of(Y)
         self.flat_, self.record_ = flat, _record(bound, train, held)

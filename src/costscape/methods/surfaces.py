@@ -1,17 +1,22 @@
 """Methods that learn g(x, a): deciding is then the solver's work."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from costscape.arrays import read
+from costscape.arrays import check_names, read, read_pairs
+from costscape.chance import Chance
 from costscape.methods.method import Method
+from costscape.risk.measures import Risk
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import ConstraintSet
 from costscape.solvers import Objective, Solution, Solver
+
+S = TypeVar("S", bound="ScenarioMethod")
 
 
 class SurfaceMethod(Method):
@@ -38,14 +43,18 @@ class SurfaceMethod(Method):
     def _surface(self, x: Tensor) -> Objective:
         """g(x, .), without gradients to the model."""
 
-    def expected_cost(self, X: Any, a: Any) -> Any:
-        """g(x, a) for actions (B, d), one for each x, or (B or 1, J, d), J for each x."""
+    def expected_cost(self, X: Any, a: Any, risk: Risk | None = None) -> Any:
+        """g(x, a) for actions (B, d), one for each x, or (B or 1, J, d), J for each x.
+
+        With ``risk``, the risk of the cost in place of its mean; it needs scenarios.
+        """
         x, form = self._read(X)
         action = self._actions(a, len(x)).to(x)
         with torch.no_grad():
+            g = self._surface(x) if risk is None else self._risk_surface(x, risk)
             if action.ndim == 2:
-                return form.give(self._surface(x)(action[:, None])[:, 0], ("expected_cost",))
-            return form.give(self._surface(x)(action), None)
+                return form.give(g(action[:, None])[:, 0], ("expected_cost",))
+            return form.give(g(action), None)
 
     def surface(self, X: Any) -> Any:
         """g(x, .), the learned expected cost at each x, as torch speaks it."""
@@ -68,6 +77,11 @@ class SurfaceMethod(Method):
 
     def _decide_in(self, x: Tensor, feasible: ConstraintSet) -> Tensor:
         return self.solution(x, feasible=feasible).action
+
+    def _risk_surface(self, x: Tensor, risk: Risk) -> Objective:
+        from costscape.methods.risk_decisions import risk_surface  # few need it
+
+        return risk_surface(self, x, risk)
 
     def _actions(self, a: Any, rows: int) -> Tensor:
         action, _ = read(a, "a", self.task.feasible.bounds[0].dtype)
@@ -105,6 +119,53 @@ class ScenarioMethod(SurfaceMethod):
         with torch.no_grad():
             s: Scenarios = self._fitted()(x)
         return Scenarios(s.weights.cpu(), s.values.cpu(), s.own)
+
+    def cost_quantiles(self, X: Any, a: Any, levels: Sequence[float] = (0.1, 0.5, 0.9)) -> Any:
+        """Quantiles (B, levels) of the cost of actions (B, d), recalibrated by ``calibrate``."""
+        from costscape.methods.risk_decisions import cost_quantiles
+
+        x, form = self._read(X)
+        found = cost_quantiles(self, x, self._one_each(a, x), levels)
+        return form.give(found, [f"{level:g}" for level in levels])
+
+    def calibrate(
+        self: S, X: Any, Y: Any, *, risk: Risk | None = None, chance: Chance | None = None
+    ) -> S:
+        """Learn from held-out rows how often the stated levels of cost and service occur.
+
+        Pass rows from which the model has not learned, the latest, and the ``risk`` and ``chance``
+        of the decisions (None: that of the task). ``cost_quantiles``, ``CVaR`` and ``Chance`` are
+        then recalibrated; expected costs and plain decisions stay as they are.
+        """
+        from costscape.methods.risk_decisions import calibration_of
+
+        self.calibration_ = calibration_of(self, *self._pairs(X, Y), risk, chance)
+        return self
+
+    def service(self, X: Any, a: Any, chance: Chance | None = None) -> Any:
+        """P(h(y, a) <= 0 given x) of actions (B, d): (B) or (B, k), as h (None: the task's)."""
+        from costscape.methods.risk_decisions import service_of
+
+        x, form = self._read(X)
+        return form.give(service_of(self, x, self._one_each(a, x), chance), None)
+
+    def _pairs(self, X: Any, Y: Any) -> tuple[Tensor, Tensor]:
+        x, _ = self._read(X)
+        check_names(Y, "Y", self.columns_)
+        _, y = read_pairs(X, Y, self.task.feasible.bounds[0].dtype)
+        y = y.unsqueeze(-1) if y.ndim == 1 else y
+        if tuple(y.shape[1:]) != self.y_shape_:
+            raise ValueError(
+                f"Y needs rows of shape {self.y_shape_}, as in fit, but has rows of shape "
+                f"{tuple(y.shape[1:])}. Pass the outcomes the model was fitted for."
+            )
+        return x, y.to(x)
+
+    def _one_each(self, a: Any, x: Tensor) -> Tensor:
+        action = self._actions(a, len(x)).to(x)
+        if action.ndim != 2:
+            raise ValueError(f"a needs one action for each x, but has {tuple(action.shape)}.")
+        return action
 
     def _surface(self, x: Tensor) -> ExpectedCost:
         model, task = self._fitted(), self.task_

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from costscape.risk.surfaces import RiskCost
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, ConstraintSet, Finite, Whole
 from costscape.solvers.solver import Objective, Solution, Solver, better
@@ -52,7 +53,7 @@ class ProjectedAdam(Solver):
     def _minimise(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
-        if not isinstance(objective, ExpectedCost):
+        if not isinstance(objective, ExpectedCost | RiskCost):
             return self._descend(objective, feasible, batch, start)
         # blocks of rows whose costs fit the processor's cache take a third of the time
         values = objective.scenarios.values
