@@ -191,3 +191,26 @@ def test_joined_outcomes_split_into_what_was_joined(y_shape, x_shape):
 def test_what_cannot_be_is_said_in_one_sentence(make, kind, words):
     with pytest.raises(kind, match=words):
         make(*days(20))
+
+
+def test_risk_service_and_explanations_see_the_price_of_their_row():
+    X, Y = days()
+    model = cs.NearestNeighbours(task_of(), k=40).fit(X, Y)
+    y = model.scenarios(X[:2]).values
+    y = y.expand(2, *y.shape[1:])[:, :, 0].numpy()
+    w, price = model.scenarios(X[:2]).weights.numpy(), X[:2, 1:2]
+    tried = np.linspace(0, 120, 2401)
+    costs = COST * tried - price[..., None] * np.minimum(y[..., None], tried)  # (2, S, J)
+    worst = np.where(w[..., None] > 0, costs, -np.inf).max(1)
+    a = model.decide(X[:2], risk=cs.WorstCase())
+    assert np.allclose(model.expected_cost(X[:2], a, risk=cs.WorstCase()), worst.min(1), rtol=1e-3)
+    caps = cs.Box(0.0, [[30.0], [120.0]])
+    served = model.decide(X[1:2], caps.row(1), chance=cs.Chance(lambda y, a: y - a, 0.8))
+    assert (w[1] * (y[1] <= served[0, 0] + 1e-3)).sum() >= 0.8
+    with pytest.raises(ValueError, match="keeps the service level"):
+        model.decide(X[:2], caps, chance=cs.Chance(lambda y, a: y - a, 0.8))
+    found = model.explain(X[:1])
+    assert found.expected_cost == pytest.approx(
+        float((w[0][:, None] * costs[0]).sum(0).min()), rel=1e-3
+    )
+    assert model.update(*days(30, seed=3)).updated

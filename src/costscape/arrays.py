@@ -136,6 +136,25 @@ def columns_of(value: Any) -> list[Any] | None:
     return None if columns is None else list(columns)
 
 
+def labels_of(X: Any, Y: Any) -> np.ndarray | None:
+    """The labels of the rows of X, or else of Y, as dates, integers or texts of numpy.
+
+    None where both have none, or have 0, 1, 2, ... as frames without labels have. Dates lose
+    their time zone, periods become their first moment, line breaks in texts become spaces.
+    """
+    frames = [value.index for value in (X, Y) if _is_frame(value)]
+    index = next((index for index in frames if not _is_plain(index)), None)
+    if index is None:
+        return None
+    if index.inferred_type == "period":
+        index = index.to_timestamp()
+    if index.inferred_type == "datetime64":
+        return np.array(index.tz_localize(None), dtype="datetime64[ns]")
+    if index.inferred_type == "integer":
+        return np.array(index, dtype=np.int64)
+    return np.array([" ".join(str(label).splitlines()) for label in index])
+
+
 def names_of(value: Any) -> tuple[str, ...] | None:
     """The columns as texts; None where there are none, or where they are 0, 1, 2, ..."""
     columns = columns_of(value)
@@ -261,6 +280,12 @@ def _place(value: Any, at: tuple[int, ...]) -> str:
         return f"{row}, position {at[1:]}"
     column = value.columns[at[1]] if _is_frame(value) else at[1]
     return f"{row}, column {column!r}"
+
+
+def _is_plain(index: Any) -> bool:
+    """Whether the labels are 0, 1, 2, ..."""
+    integers = index.inferred_type == "integer"
+    return integers and bool((np.asarray(index) == np.arange(len(index))).all())
 
 
 def _is_frame(value: Any) -> bool:

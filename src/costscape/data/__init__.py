@@ -1,6 +1,15 @@
 """Pairs (x, y), their parts in time order, and windows of a series."""
 
-from costscape.data.dataset import Dataset, Fold, Splits, check_folds, join, split, time_folds
+from costscape.data.dataset import (
+    Dataset,
+    Fold,
+    Splits,
+    check_folds,
+    fold_numbers,
+    join,
+    split,
+    time_folds,
+)
 from costscape.data.rolling_origins import rolling_origins
 from costscape.data.windows import windows
 
@@ -9,6 +18,7 @@ __all__ = [
     "Fold",
     "Splits",
     "check_folds",
+    "fold_numbers",
     "join",
     "rolling_origins",
     "split",

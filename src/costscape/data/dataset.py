@@ -40,6 +40,11 @@ class Dataset:
     def __getitem__(self, i: slice) -> "Dataset":
         return Dataset(self.x[i], self.y[i], None if self.dates is None else self.dates[i])
 
+    def stride(self, rows: int, numbers: int) -> int:
+        """The k for which every k-th pair is at most so many pairs, and numbers in them."""
+        each = self.x[0].numel() + self.y[0].numel()
+        return -(-len(self) // max(1, min(rows, numbers // each)))
+
     def to(self, device: torch.device | str, dtype: torch.dtype) -> "Dataset":
         return Dataset(self.x.to(device, dtype), self.y.to(device, dtype), self.dates)
 
@@ -117,6 +122,19 @@ def time_folds(pairs: int, folds: int) -> list[Fold]:
         last = end if end == pairs else end - edge
         made.append(Fold(rows, torch.arange(start + edge, last)))
     return made
+
+
+def fold_numbers(pairs: int, folds: int) -> Int[Tensor, "pairs"]:
+    """Return the fold of ``time_folds`` that leaves out each pair; -1 where none does.
+
+    >>> fold_numbers(9, 2).tolist()
+    [-1, 1, 1, 1, 1, 0, 0, 0, 0]
+    """
+    numbers = torch.full((pairs,), -1, dtype=torch.int16)
+    for k in range(folds) if folds > 1 else ():
+        end = pairs - k * (pairs // folds)
+        numbers[end - pairs // folds : end] = k
+    return numbers
 
 
 def check_folds(owner: str, folds: int, pairs: int | None = None) -> None:

@@ -5,6 +5,7 @@ from costscape.methods.crossfit import CrossFit as CrossFit
 from costscape.methods.df2.costs import Costs as Costs
 from costscape.methods.df2.df2 import DF2 as DF2
 from costscape.methods.df2.slopes import Slopes as Slopes
+from costscape.methods.explanation import Explanation as Explanation
 from costscape.methods.forecast.dfl import DFL as DFL
 from costscape.methods.forecast.egl import EGL as EGL
 from costscape.methods.forecast.lancer import LANCER as LANCER
@@ -29,6 +30,7 @@ from costscape.methods.surfaces import ScenarioMethod as ScenarioMethod
 from costscape.methods.surfaces import SurfaceMethod as SurfaceMethod
 from costscape.methods.training_range import OutOfRange as OutOfRange
 from costscape.methods.training_range import RangeCheck as RangeCheck
+from costscape.methods.update_result import Update as Update
 from costscape.methods.weighted.cme import CME as CME
 from costscape.methods.weighted.constant import Constant as Constant
 from costscape.methods.weighted.decision_forest import DecisionForest as DecisionForest

@@ -12,7 +12,9 @@ from costscape.arrays import Form, check_names, read
 from costscape.chance import Chance
 from costscape.methods import saving
 from costscape.methods.cost_probe import check_same_cost
+from costscape.methods.explanation import Explanation
 from costscape.methods.fit_record import FitRecord
+from costscape.methods.kept_rows import KeptRows, from_file
 from costscape.methods.other_sets import other_sets
 from costscape.methods.training_range import ENOUGH, OutOfRange, RangeCheck, check_range
 from costscape.risk.calibration import Calibration
@@ -32,6 +34,7 @@ class FittedMethod(ABC):
     x_columns_: tuple[str, ...] | None = None  # names of the columns of X
     columns_: tuple[str, ...] | None = None  # and of Y
     record_: FitRecord | None = None
+    rows_: KeptRows | None = None  # a sample of the training rows
     flat_: bool = False  # y came as one number a row, and so do the decisions
     fit_seconds_: float | None = None
     model_: nn.Module | None = None
@@ -95,9 +98,25 @@ class FittedMethod(ABC):
         """Flag rows of X with a value outside the training range by more than half of it."""
         return self._check(*self._read(X))
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted method to one file; ``costscape.load(path, task)`` reads it."""
-        tensors = self._fitted().state_dict()
+    def explain(self, X: Any, step: float | None = None) -> Explanation:
+        """Why the decision for one row of X is what it is; for methods with scenarios.
+
+        ``step`` is the unit by which the decision deviates, default a hundredth of the width of
+        each coordinate, or the step of a set of whole units.
+        """
+        from costscape.methods.explain import explain
+
+        return explain(self, X, step)
+
+    def save(self, path: str | Path, rows: bool = True) -> None:
+        """Write the fitted method to one file; ``costscape.load(path, task)`` reads it.
+
+        ``rows=False`` leaves out the kept training rows, without which a loaded method can
+        neither explain nor update.
+        """
+        tensors = dict(self._fitted().state_dict())
+        kept = self.rows_ if rows else None
+        tensors |= {} if kept is None else kept.to_tensors()
         fitted: dict[str, Any] = {
             "x_shape": self.x_shape_,
             "y_shape": self.y_shape_,
@@ -108,6 +127,7 @@ class FittedMethod(ABC):
             "facts": self._facts(),
             "record": self.record_ and asdict(self.record_),
             "calibration": self.calibration_ and self.calibration_.to_json(self.task.chance),
+            "rows": None if kept is None else kept.to_json(),
         }
         if self._task().sets_of is not None:  # the set that holds those of all training rows
             fitted["bounds"] = [end.tolist() for end in self._task().feasible.bounds]
@@ -141,6 +161,8 @@ class FittedMethod(ABC):
         if stored := fitted.get("calibration"):
             self.calibration_ = Calibration.from_json(stored, self.task.chance)
         self.task_ = self.bound_ = task
+        facts = fitted.get("rows")
+        self.rows_ = None if facts is None else from_file(tensors, facts)
         model = self._rebuild(fitted["facts"])
         like = next(value for value in tensors.values() if value.is_floating_point())
         model.to(like.dtype).load_state_dict(tensors)
@@ -156,6 +178,16 @@ class FittedMethod(ABC):
                 f"This {type(self).__name__} has not been fitted. Call fit(X, Y) first."
             )
         return self.model_
+
+    def _kept_rows(self, owner: str) -> KeptRows:
+        """The kept training rows, or an error in the name of ``owner``."""
+        self._fitted()
+        if self.rows_ is None:
+            raise RuntimeError(
+                f"{owner} needs training rows, but this {type(self).__name__} has none: its file "
+                f"was saved with rows=False or by an earlier version. Fit and save it again."
+            )
+        return self.rows_
 
     def _blank(self, rows: int) -> tuple[Tensor, Tensor]:
         """Stand-ins of the shapes seen in fit, to build an empty model on; ones have a level."""

@@ -9,17 +9,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 from torch import Generator, nn
 
 import costscape
-from costscape.arrays import check_names, check_time_order, names_of, read_pairs
+from costscape.arrays import check_names, check_time_order, labels_of, names_of, read_pairs
 from costscape.context import SetOfContext
-from costscape.data import Dataset, Fold
+from costscape.data import Dataset, Fold, fold_numbers, join
 from costscape.methods import saving
 from costscape.methods.cost_probe import check_axes, cost_sample, probe_cost
 from costscape.methods.fit_record import FitRecord
 from costscape.methods.fitted_method import FittedMethod, setting_names
+from costscape.methods.kept_rows import NUMBERS, ROWS, KeptRows
+from costscape.methods.update_result import NewRows, Update
 from costscape.solvers.solver import check_solver
 from costscape.task import Refusal, Task
 from costscape.training import Diverged, Training
@@ -63,6 +66,10 @@ class Method(FittedMethod):
     @abstractmethod
     def _fit(self, train: Dataset, val: Dataset) -> None:
         """Learn from train; use val only to choose the epoch and other settings."""
+
+    def _updated(self, batch: NewRows) -> nn.Module | None:
+        """A model that has also learned from new rows; None where the method cannot."""
+        return None
 
     def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
         """Return what settings left at None stand for on such data, as JSON."""
@@ -127,20 +134,35 @@ class Method(FittedMethod):
         self.task_ = self.bound_ = bound
         self.model_ = None  # a fit that is broken off leaves no model of other shapes behind
         self.calibration_ = None
+        self.rows_ = None
         self.x_shape_, self.y_shape_ = tuple(data.x.shape[1:]), tuple(data.y.shape[1:])
         self.x_columns_, self.columns_ = names_of(X), names_of(Y)
         self.flat_, self.record_ = flat, _record(bound, train, held)
         begin = time.perf_counter()
         self._fit(train, held)
         self.fit_seconds_ = time.perf_counter() - begin
+        labels = [labels_of(X, Y), *([] if val is None else [labels_of(*val)])]
+        self.rows_ = _kept(train, held, getattr(self, "folds", 1), labels)
         return self
+
+    def update(self, X: Any, Y: Any, val: tuple[Any, Any] | None = None) -> Update:
+        """Learn from new rows too, unless decisions on held-out rows become worse.
+
+        ``val`` are trusted rows on which the old and the new model are compared; None takes
+        held-out rows of the fit and of the new rows.
+        """
+        from costscape.methods.update import update
+
+        return update(self, X, Y, val)
 
     def fit_or_diverge(self: M, train: Dataset, val: Dataset) -> M | Diverged:
         """Fit, and return the method, or the error of a fit that diverged."""
         try:
-            return self.fit(train.x, train.y, val=(val.x, val.y))
+            self.fit(train.x, train.y, val=(val.x, val.y))
         except Diverged as error:
             return error
+        self.rows_ = None  # the owner of the fits keeps the rows of all
+        return self
 
     def device(self) -> torch.device:
         """Where the method is fitted: the device of its training, or that of the task."""
@@ -227,6 +249,26 @@ def _pairs(X: Any, Y: Any, of: str, dtype: torch.dtype) -> tuple[Dataset, bool]:
     x, y = read_pairs(X, Y, dtype, of)
     x, flat = x.unsqueeze(-1) if x.ndim == 1 else x, y.ndim == 1
     return Dataset(x, y.unsqueeze(-1) if flat else y), flat
+
+
+def _kept(
+    train: Dataset, val: Dataset, folds: int, labels: Sequence[np.ndarray | None]
+) -> KeptRows:
+    """The rows in the order of the fit: train, then val. ``labels`` are theirs, or of each."""
+    data = join(train, val)
+    fold = fold_numbers(len(data), folds)
+    if folds == 1:
+        fold[len(train) :] = 0
+    k = data.stride(ROWS, NUMBERS)
+    known = [part for part in labels if part is not None]
+    same = len(known) == len(labels) and len({part.dtype.kind for part in known}) == 1
+    return KeptRows(
+        data.x[::k].cpu().clone(),
+        data.y[::k].cpu().clone(),
+        torch.arange(len(data))[::k].clone(),
+        fold,
+        np.concatenate(known) if same else None,
+    )
 
 
 def _record(task: Task, train: Dataset, val: Dataset) -> FitRecord:

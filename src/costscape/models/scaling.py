@@ -79,7 +79,8 @@ class Units(nn.Module):
     @property
     def moves(self) -> Tensor:
         """1 for each number of y that changes, 0 for one that was the same in all pairs."""
-        return (~self.y_scaler.still).to(self.y_scaler.mean)
+        # ``still`` is not in a model file, and a number that changes has its deviation as spread
+        return (self.y_scaler.spread == self.y_scaler.scale).to(self.y_scaler.mean)
 
     @property
     def own(self) -> bool:

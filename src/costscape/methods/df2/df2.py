@@ -10,6 +10,7 @@ UAI 2025.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -23,6 +24,7 @@ from costscape.methods.df2.stacked_fit import fit_stacked
 from costscape.methods.ensemble import MOST, EnsembleMethod
 from costscape.methods.method import Method, seeded
 from costscape.methods.selection import Greedy, Selection, validation_cost
+from costscape.methods.update_result import NewRows
 from costscape.models import (
     Builder,
     OutcomeNetwork,
@@ -36,6 +38,7 @@ from costscape.models.outcome_network import SINGLE, name_of, suitable, usual_po
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
+from costscape.training.fit_state import twin
 from costscape.training.settings import check_ema
 
 RATE = 1e-2  # chosen on the zoo (benchmarks/zoo)
@@ -154,6 +157,17 @@ class DF2(Presets, EnsembleMethod):
         fit = self.begin(train, val)
         self.history_ = fit_all([fit], train, self.schedule())
         self.model_ = fit.model.eval()
+
+    def _updated(self, batch: NewRows) -> nn.Module | None:
+        if self.folds > 1:
+            return None  # its single networks are updated, each without its fold
+        task, model = self.task_, twin(self._fitted())
+        assert task is not None
+        pairs = join(batch.old, batch.new)
+        objectives = objectives_of(self.target, task, pairs, self.outcome_share, self.seed)
+        fit = Fit(model, partial(self.loss, objectives, model), self.seed, ema=self.ema)
+        fit_all([fit], batch.pool, batch.training(self.training, RATE))
+        return model.eval()
 
     def schedule(self) -> Training:
         """The training settings with DF2's rate."""

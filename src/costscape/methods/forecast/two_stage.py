@@ -6,14 +6,21 @@ decide  argmin_a  mean_m f(y_m, a),  y_m ~ p(. | x)
 
 from dataclasses import dataclass, field
 
-from costscape.data import Dataset
+import torch
+from torch import Generator
+
+from costscape.data import Dataset, join
 from costscape.methods.forecast.forecast_method import ForecastMethod, Network
+from costscape.methods.update_result import NewRows
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Mixture
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
-from costscape.training import History, Training
+from costscape.training import Fit, History, Training, fit_all
+from costscape.training.compiled_loss import Loss
+from costscape.training.fit_state import twin
+from costscape.training.settings import RATE
 
 
 @dataclass
@@ -64,3 +71,14 @@ class TwoStage(ForecastMethod):
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
         return [self._by_likelihood(task, model, train, val)]
+
+    def _updated(self, batch: NewRows) -> Network | None:
+        model = twin(self._fitted())
+        assert isinstance(model, Network)
+        loss: Loss = lambda b, rng: model.loss(b.x, b.y, rng).mean()  # noqa: E731
+        fit = Fit(model, loss, self.seed, ema=self.ema)
+        fit_all([fit], batch.pool, batch.training(self.training, RATE))
+        pairs, rng = join(batch.old, batch.new), Generator(batch.new.x.device)
+        with torch.no_grad():
+            model.calibrate(pairs.x, pairs.y, rng.manual_seed(self.seed))
+        return model.eval()

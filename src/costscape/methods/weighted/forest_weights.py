@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.surfaces import ScenarioMethod
+from costscape.methods.update_result import NewRows
 from costscape.methods.weighted.weighted_labels import BLOCK, WeightedLabels, score_of_weights
 
 TRIED = (5, 10, 20, 40, 80)
@@ -49,6 +50,11 @@ class ForestMethod(ScenarioMethod):
             few = min(self.trees, self.trial)
             least = min(sizes, key=lambda size: score(grow(size, few)))
         self.model_ = grow(least, self.trees)
+
+    def _updated(self, batch: NewRows) -> nn.Module | None:
+        model = self._fitted()
+        assert isinstance(model, Forest)
+        return model.with_rows(batch.new)
 
     def _facts(self) -> dict[str, Any]:
         model = self.model_
@@ -99,6 +105,18 @@ class Forest(WeightedLabels):
             low = x.gather(1, self.feature[node]) <= self.cut[node]
             node = torch.where(low, self.less[node], self.more[node])
         return node
+
+    def with_rows(self, new: Dataset) -> "Forest":
+        """The same trees with more rows in their leaves."""
+        nodes = len(self.feature)
+        node = torch.arange(nodes, device=self.rows.device).repeat_interleave(self.start.diff())
+        tree = torch.searchsorted(self.root, node, right=True) - 1
+        leaf = node.new_empty(len(self.y), len(self.root))
+        leaf[self.rows, tree] = node
+        rows, start = _by_leaf(torch.cat([leaf, self.leaves(new.x)]), nodes)
+        tables = {name: getattr(self, name) for name in ("feature", "cut", "less", "more", "root")}
+        tables |= {"rows": rows, "start": start}
+        return Forest(torch.cat([self.y, new.y]), tables, self.depth, self.min_leaf)
 
     def unscaled(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B n"]:
         """sum over trees of 1[same leaf] / (rows in leaf), in time of the rows in those leaves."""

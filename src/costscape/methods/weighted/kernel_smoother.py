@@ -16,9 +16,11 @@ from torch import Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.surfaces import ScenarioMethod
+from costscape.methods.update_result import NewRows
 from costscape.methods.weighted.weighted_labels import (
     WeightedLabels,
     affinity,
+    appended,
     cheapest,
     check_positive,
     gaussian,
@@ -69,6 +71,9 @@ class KernelSmoother(ScenarioMethod):
             (Smoother(scaler, x, train.y, width) for width in widths),
             lambda: score_of_weights(task, train, val, self.solver),
         )
+
+    def _updated(self, batch: NewRows) -> nn.Module | None:
+        return appended(self._fitted(), batch.new)
 
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Smoother)

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from costscape.data import Dataset
 from costscape.methods.selection import validation_cost
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.methods.weighted.weighted_labels import cheapest
+from costscape.methods.update_result import NewRows
+from costscape.methods.weighted.weighted_labels import appended, cheapest
 from costscape.models import Standardise
 from costscape.scenarios import Scenarios
 from costscape.solvers import Auto, Solver
@@ -57,6 +58,9 @@ class NearestNeighbours(ScenarioMethod):
             lambda: validation_cost(task, val, self.solver),
         )
 
+    def _updated(self, batch: NewRows) -> nn.Module | None:
+        return appended(self._fitted(), batch.new)
+
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Nearest)
         return {"k": int(self.model_.k), "rows": len(self.model_.y)}
@@ -68,6 +72,8 @@ class NearestNeighbours(ScenarioMethod):
 
 class Nearest(nn.Module):
     """The labels of the k nearest rows, each with weight 1 / k."""
+
+    scenarios_are = "outcomes"
 
     def __init__(
         self,
@@ -84,12 +90,20 @@ class Nearest(nn.Module):
         self.x: Tensor
         self.y: Tensor
 
-    def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
+    def nearest(self, x: Float[Tensor, "B ..."]) -> Int[Tensor, "B k"]:
+        """The k nearest rows."""
         z = self.scaler(x).flatten(1)
         # cdist multiplies matrices, which in single precision loses the distances of close rows;
         # a block of rows at a time keeps the distances (rows, n) small
         z, rows = z.double(), self.x.double()
         near = [torch.cdist(part, rows).topk(self.k, largest=False).indices
                 for part in z.split(1024)]  # fmt: skip
-        y = self.y[torch.cat(near)]
+        return torch.cat(near)
+
+    def row_weights(self, x: Float[Tensor, "1 ..."], rows: int) -> tuple[Tensor, Tensor]:
+        """The nearest training rows and their weights at a single x."""
+        return self.nearest(x)[0], x.new_full((self.k,), 1 / self.k)
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
+        y = self.y[self.nearest(x)]
         return Scenarios(y.new_full((len(x), self.k), 1 / self.k), y, own=True)

@@ -1,7 +1,7 @@
 """x -> y_hat(x) + sigma(x) e_i, the residuals e_i around a regression, with equal weights."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from costscape.methods.weighted.ridge_path import Line, RidgePath
@@ -13,6 +13,8 @@ LEAST = 0.01  # the least sigma, in root mean squares of the residuals
 
 class Residuals(nn.Module):
     """y_hat(x) + sigma(x) noise_i with equal weights, for all rows i or the k nearest to x."""
+
+    scenarios_are = "residuals"
 
     def __init__(
         self,
@@ -52,6 +54,14 @@ class Residuals(nn.Module):
             y = y.clamp(*self.support)
         return Scenarios(y.new_full(y.shape[:2], 1 / y.shape[1]), y, own=True)
 
+    def row_weights(self, x: Float[Tensor, "1 ..."], rows: int) -> tuple[Tensor, Tensor]:
+        """The training rows, of so many, whose residuals are used at a single x; their weights."""
+        if self.x is None:
+            used = spread_rows(rows, len(self.noise))
+        else:
+            used = self._nearest(self.units.inputs(x).flatten(1), self.x)[0]
+        return used, x.new_full(used.shape, 1 / len(used))
+
     def _nearest(self, z: Tensor, rows: Tensor) -> Tensor:
         # in double: in single precision cdist loses the distances of close rows
         near = [
@@ -59,6 +69,11 @@ class Residuals(nn.Module):
             for part in z.split(1024)
         ]
         return torch.cat(near)
+
+
+def spread_rows(n: int, most: int | None) -> Int[Tensor, "m"]:
+    """At most so many of n rows, evenly spread."""
+    return torch.linspace(0, n - 1, min(n, most or n), dtype=torch.float64).round().long()
 
 
 class Spread(nn.Module):

@@ -15,12 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from costscape.data import Dataset
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.methods.weighted.residual_model import Residuals, Spread
+from costscape.methods.weighted.residual_model import Residuals, Spread, spread_rows
 from costscape.methods.weighted.ridge_path import RidgePath
 from costscape.methods.weighted.weighted_labels import check_positive, score_of_weights
 from costscape.models import Units
@@ -120,7 +119,7 @@ class ResidualSAA(ScenarioMethod):
         path = RidgePath(z)
         small = [k for k in _sizes(self.k) if k <= n]
         sizes: Sequence[int | None] = small or [None if self.k is None else n]
-        rows = _spread(n, self.residuals if self.k is None else None).to(z.device)
+        rows = spread_rows(n, self.residuals if self.k is None else None).to(z.device)
         for ridge in RIDGES if self.ridge is None else (self.ridge,):
             line = path.fit(y, ridge)
             e = line.left_out() if self.leave_one_out else line.residuals
@@ -156,8 +155,3 @@ class ResidualSAA(ScenarioMethod):
 
 def _sizes(k: int | tuple[int, ...] | None) -> tuple[int, ...]:
     return () if k is None else (k,) if isinstance(k, int) else tuple(k)
-
-
-def _spread(n: int, most: int | None) -> Tensor:
-    """At most so many of n rows, evenly spread."""
-    return torch.linspace(0, n - 1, min(n, most or n), dtype=torch.float64).round().long()

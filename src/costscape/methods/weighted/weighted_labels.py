@@ -5,7 +5,8 @@ Bertsimas and Kallus, From Predictive to Prescriptive Analytics, Management Scie
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from copy import deepcopy
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -19,6 +20,7 @@ from costscape.task import Task
 from costscape.training.fit_state import Score
 
 M = TypeVar("M", bound=nn.Module)
+R = TypeVar("R", bound=Any)
 BLOCK = 2**22  # numbers in one block of rows, so that temporaries stay in tens of megabytes
 PAIRED = 1000  # rows, evenly spread, whose distances give the median
 SCORED, FEWEST = 2**22, 256  # weights that score one candidate, and validation rows at least
@@ -26,6 +28,8 @@ SCORED, FEWEST = 2**22, 256  # weights that score one candidate, and validation 
 
 class WeightedLabels(nn.Module, ABC):
     """All x share the n labels as outcomes, and differ in the weights (B, n) alone."""
+
+    scenarios_are = "outcomes"
 
     def __init__(self, y: Float[Tensor, "n ..."]) -> None:
         super().__init__()
@@ -41,6 +45,10 @@ class WeightedLabels(nn.Module, ABC):
         parts = [self.unscaled(part) for part in x.split(rows)]
         weights = torch.cat([w / w.sum(1, keepdim=True) for w in parts])
         return Scenarios(weights.to(self.y), self.y.unsqueeze(0))
+
+    def row_weights(self, x: Float[Tensor, "1 ..."], rows: int) -> tuple[Tensor, Tensor]:
+        """All training rows and their weights at a single x."""
+        return torch.arange(rows), self(x).weights[0]
 
 
 def score_of_weights(task: Task, train: Dataset, val: Dataset, solver: Solver) -> Score:
@@ -83,6 +91,14 @@ def gaussian(
     """
     # two divisions: the square of a tiny width is zero
     return ((affinity - peak).clamp(max=0) / width / width).exp()
+
+
+def appended(model: R, new: Dataset) -> R:
+    """A copy of a model of rows (``x``, standardised by ``scaler``, and ``y``) with more rows."""
+    grown = deepcopy(model)
+    grown.x = torch.cat([model.x, model.scaler(new.x).flatten(1)])
+    grown.y = torch.cat([model.y, new.y])
+    return grown
 
 
 def median_distance(x: Float[Tensor, "n p"]) -> float:
