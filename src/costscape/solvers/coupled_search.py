@@ -1,6 +1,6 @@
 """What the solvers share for a cost that is a sum over coordinates, on a set that couples them.
 
-    minimise  g(x, a) = sum_i g_i(x, a_i)  over  C = {lower <= a <= upper, and linear rows}
+minimise  g(x, a) = sum_i g_i(x, a_i)  over  C = {lower <= a <= upper, and linear rows}
 """
 
 from abc import abstractmethod

@@ -9,7 +9,8 @@ Dynamic programming along the chain (Bellman, 1957): with F_1 = g_1,
 on a grid of J values for each coordinate, J^2 d operations for each x. Nothing needs to be convex.
 
 1. Box. The minimum over the box around C is the answer of all x for which it lies in C.
-2. Grid. For the others, the best path over a grid of the whole interval.
+2. Grid. For the others, the best path over a grid of the whole interval. Where f is convex, the
+   point of C nearest to the answer on the box replaces it.
 3. Windows. The same in a window around the best path. Windows shrink to two cells of their grid,
    unless the best point lies on the edge of one, which then doubles. Stop when all windows are
    2^-halvings of their intervals.
@@ -30,6 +31,7 @@ from costscape.solvers.coupled_search import CoupledSearch, Grid
 from costscape.solvers.solver import Objective, Solution
 
 FIRST_CELLS = 64  # of the whole interval, or more where a limit is narrower
+CONVEX_START = 1 / 16  # half width of the first window of a convex cost, of the interval
 ROUNDS = 60  # at most; windows that shrink in every round need fewer than ten
 COSTS = 2**22  # of a grid in memory at once
 AT_EDGE = 0.999  # share of a window beyond which a point counts as on its edge
@@ -92,10 +94,11 @@ class RampLimits(CoupledSearch):
         if isinstance(g, ExpectedCost):
             some = g.on(g.scenarios.rows(outside).by_coordinate())
         count, ramps = len(outside) if some is not g else batch, Ramps(c)
+        near = c.project(found.action if some is g else found.action[outside])
         with torch.no_grad():
             rows = max(1, COSTS // (4 * self.grid * c.dim))
             parts = [
-                self._search(some.rows(slice(i, i + rows)), c, ramps, min(rows, count - i))
+                self._search(some.rows(slice(i, i + rows)), c, ramps, near[i : i + rows])
                 for i in range(0, count, rows)
             ]
         action, cost = (torch.cat(column) for column in zip(*parts, strict=True))
@@ -106,23 +109,35 @@ class RampLimits(CoupledSearch):
         )
 
     def _search(
-        self, g: Surface, c: Polyhedral, ramps: "Ramps", batch: int
+        self, g: Surface, c: Polyhedral, ramps: "Ramps", near: Float[Tensor, "B d"]
     ) -> tuple[Float[Tensor, "B d"], Float[Tensor, "B"]]:
-        lower, upper = c.bounds
-        middle, half, points = ramps.first_window()
-        best, cost = self._propose(g, ramps, middle.expand(batch, -1), half, points)
-        half = (2 * half / (points - 1)).expand(batch, -1)
-        least = 2.0**-self.halvings * (upper - lower).max()
+        if g.convex:
+            best, cost = near, g.terms(near[:, None])[:, 0].sum(-1)
+            half = CONVEX_START * (ramps.upper - ramps.lower).max().expand(len(near), 1)
+        else:
+            middle, wide, points = ramps.first_window()
+            best, cost = self._propose(g, ramps, middle[None], wide, points)
+            half = (2 * wide[:1] / (points - 1)).expand(len(near), 1)
+        least = 2.0**-self.halvings * (ramps.upper - ramps.lower).max()
+        rows, some = torch.arange(len(near), device=near.device), g
         for _ in range(ROUNDS):
-            tried, now = self._propose(g, ramps, best, half, self.grid)
-            better = (now < cost)[:, None]
-            moved = (tried - best).abs() >= AT_EDGE * half
-            on_edge = (better & moved & (tried > lower) & (tried < upper)).any(1, keepdim=True)
+            before, wide = best[rows], half[rows]
+            tried, now = self._propose(some, ramps, before, wide, self.grid)
+            better = now < cost[rows]
+            moved = (tried - before).abs() >= AT_EDGE * wide
+            inside = (tried > ramps.lower) & (tried < ramps.upper)
+            on_edge = (better[:, None] & moved & inside).any(1, keepdim=True)
             # windows stay equal, so that neighbours at their limit can move together
-            half = torch.where(on_edge, 2 * half, half * 2 / (self.grid - 1))
-            best, cost = torch.where(better, tried, best), torch.minimum(now, cost)
-            if (half <= least).all():
+            half = half.index_put(
+                (rows,), torch.where(on_edge, 2 * wide, wide * 2 / (self.grid - 1))
+            )
+            best = best.index_put((rows,), torch.where(better[:, None], tried, before))
+            cost = cost.index_put((rows,), torch.minimum(now, cost[rows]))
+            going = (half > least)[:, 0].nonzero()[:, 0]
+            if len(going) == 0:
                 break
+            if isinstance(g, ExpectedCost) and len(going) < len(rows):
+                rows, some = going, g.on(g.scenarios.rows(going))
         a = c.project(best)  # against the rounding of sums of steps
         return a, g.terms(a[:, None])[:, 0].sum(-1)
 
@@ -155,14 +170,17 @@ class Ramps:
         points = int((2 * half / step).round()) + 1
         return (self.lower.min() + half).expand_as(self.lower), half.expand_as(self.lower), points
 
-    def best_path(self, t: Grid, g: Grid) -> tuple[Float[Tensor, "B d"], Float[Tensor, "B"]]:
+    def best_path(
+        self, t: Float[Tensor, "#B d J"], g: Grid
+    ) -> tuple[Float[Tensor, "B d"], Float[Tensor, "B"]]:
         """The cheapest choice of one point for each coordinate within the limits, and its cost."""
-        best, choices = g[:, 0], []
-        for i in range(1, t.shape[1]):
-            step = t[:, i, None, :] - t[:, i - 1, :, None]  # (B, J before, J after)
-            low, high = self.low[i - 1] - self.slack, self.high[i - 1] + self.slack
-            reached = torch.where((step >= low) & (step <= high), best[:, :, None], torch.inf)
-            least, choice = reached.min(1)
+        step = t[:, 1:, None, :] - t[:, :-1, :, None]  # (B, d - 1, J before, J after)
+        low, high = self.low - self.slack, self.high + self.slack
+        allowed = (step >= low[:, None, None]) & (step <= high[:, None, None])
+        walls = torch.zeros_like(step).masked_fill_(~allowed, torch.inf).unbind(1)
+        best, choices, t = g[:, 0], [], t.expand_as(g)
+        for i, wall in enumerate(walls, 1):
+            least, choice = (best[:, :, None] + wall).min(1)
             best = g[:, i] + least
             choices.append(choice)
         cost, index = best.min(1, keepdim=True)

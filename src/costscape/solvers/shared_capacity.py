@@ -256,9 +256,7 @@ def bisect(
     return under + share[:, None] * (over - under), high
 
 
-def _cheapest(
-    costs: Callable[[Array], Array], price: Array, row: Row, least: float
-) -> Array:
+def _cheapest(costs: Callable[[Array], Array], price: Array, row: Row, least: float) -> Array:
     """argmin over [0, 1] of g_i(t) + price use_i t, for each coordinate."""
     t, half = np.full((len(price), len(row.use)), 0.5), 0.5
     while half > least / 2:
