@@ -38,4 +38,5 @@ def excess(t: Array, g: Array, at: Array) -> Array:
         from_left = g[..., :-1] + left.clip(max=0.0) * width
     least = np.where(both, crossing, np.fmax(from_left, from_right))
     least = np.where(wide, least, g[..., 1:]).min(-1)
-    return (at - least).clip(0.0)
+    bound: Array = (at - least).clip(0.0)
+    return bound

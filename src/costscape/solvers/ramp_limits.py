@@ -86,7 +86,7 @@ class RampLimits(CoupledSearch):
     ) -> Solution:
         g, c = cast(Surface, objective), cast(Polyhedral, feasible)
         box = Separable() if self.halvings > 9 else Separable().coarse()
-        found = box.minimise(g, Box(*c.bounds), batch)
+        found = box.minimise(objective, Box(*c.bounds), batch)
         outside = (~c.contains(found.action)).nonzero()[:, 0]
         if len(outside) == 0:
             return found
