@@ -248,7 +248,7 @@ def bisect(
     for _ in range(BISECTIONS):
         price = (low + high) / 2
         t = _cheapest(costs, price, row, least)
-        more = np.asarray(t @ row.use > row.room)[:, None]
+        more = (t @ row.use > row.room).reshape(-1, 1)
         over, under = np.where(more, t, over), np.where(more, under, t)
         low, high = np.where(more[:, 0], price, low), np.where(more[:, 0], high, price)
     used, rest = over @ row.use, under @ row.use
