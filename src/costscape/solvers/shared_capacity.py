@@ -230,7 +230,7 @@ def next_half(half: Array, cell: float, before: Array, now: Array, pull: Array) 
     moved = np.abs(now - before)
     edge = (moved >= AT_EDGE * half) & (now > 0) & (now < 1) & (pull > FLAT)
     narrow = (4 * moved.max(1, keepdims=True)).clip(cell / FASTER * half, cell * half)
-    return np.where(edge.any(1)[:, None], np.where(edge, WIDER * half, half), narrow)
+    return np.where(edge.any(1, keepdims=True), np.where(edge, WIDER * half, half), narrow)
 
 
 def bisect(
