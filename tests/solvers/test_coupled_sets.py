@@ -1,5 +1,7 @@
 """Solvers for sums over coordinates on coupled sets, against projections, cvxpy and sampling."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -112,15 +114,48 @@ def test_auto_takes_the_exact_solver_and_rows_do_not_depend_on_their_batch(name)
     assert solver.refuses(g, c) is None
     assert isinstance(picked, cs.SharedCapacity | cs.RampLimits)
     whole = solver.minimise(g, c, 40)
-    alone = solver.minimise(g.rows(slice(7, 8)), c, 1)
-    assert torch.allclose(whole.cost[7:8], alone.cost, rtol=1e-6)
+    single = solver.minimise(g.rows(slice(7, 8)), c, 1)
+    assert torch.allclose(whole.cost[7:8], single.cost, rtol=1e-6)
+    width = (c.bounds[1] - c.bounds[0]).max()
+    off = 1e-5 if isinstance(solver, cs.SharedCapacity) else 1e-3  # ramps compare flat costs
+    assert (whole.action[7:8] - single.action).abs().max() <= off * width
+
+
+@pytest.mark.parametrize("name", SETS)
+@settings(max_examples=2, deadline=None)
+@given(seed=st.integers(0, 10**6), outcomes=st.sampled_from([1, 20]))
+def test_the_gap_is_never_below_the_true_one_and_small(name, seed, outcomes):
+    c = deepcopy(SETS[name]).double()
+
+    def jagged(y, a):
+        return 4 * (y - a).relu() + (a - y).relu()
+
+    for f in (square, kinked, jagged):
+        g = expected(f, c, 2, outcomes, seed)
+        least = torch.tensor([least_cost(f, g.rows(slice(b, b + 1)), c) for b in range(2)])
+        spread = g(c.sample(200, torch.Generator().manual_seed(0))[None]).std(1) + 0.01 * least
+        for solver in (cs.SharedCapacity(), cs.SharedCapacity(halvings=5)):
+            found = solver.minimise(g, c, 2)
+            assert (found.gap >= found.cost - least - 1e-6 * spread).all()
+            if solver.halvings == 17:
+                assert (found.gap <= 1e-4 * spread).all()
+
+
+def least_cost(f, g, c):
+    """The least cost of one x, by Clarabel."""
+    import cvxpy as cp
+
+    a, y = cp.Variable(c.dim), g.scenarios.values[0].numpy()
+    gap = y - torch.ones(len(y), 1).numpy() @ cp.reshape(a, (1, c.dim), order="C")
+    linear, curved = {square: (0, 1.0), kinked: (1, 0.1)}.get(f, (1, 0.0))
+    terms = linear * (4 * cp.pos(gap) + cp.pos(-gap)) + curved * cp.square(gap)
+    cost = g.scenarios.weights[0].numpy() @ cp.sum(terms, axis=1)
+    return cp.Problem(cp.Minimize(cost), c.describe(a)).solve(solver="CLARABEL")
 
 
 @pytest.mark.parametrize("name", ["budget", "ramps"])
 def test_double_precision_and_rough_answers(name):
     solver, c = COUPLED[name]
-    from copy import deepcopy
-
     c = deepcopy(c).double()
     g = expected(kinked, c, 5, 10, seed=4)
     found, rough = (s.minimise(g, c, 5) for s in (solver, solver.coarse()))

@@ -19,18 +19,19 @@ def test_nothing_is_written_where_it_is_not_shown(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_pipe_gets_a_line_about_every_ten_seconds(capsys, monkeypatch):
+def test_a_pipe_gets_an_early_estimate_and_a_line_about_every_ten_seconds(capsys, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     with progress("fit", 9, shown=True) as show:
-        for done, seconds in enumerate([3.0, 9.9, 10.5, 12.0, 20.4, 20.6], start=1):
+        for done, seconds in enumerate([0.9, 3.0, 10.5, 13.0, 20.4, 24.0], start=1):
             now[0] = seconds
             show(done, f"loss {done}")
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
-        "fit: 3/9, 0:00:21 left. loss 3",
-        "fit: 6/9, 0:00:10 left. loss 6",
+        "fit: 2/9, 0:00:10 left of about 0:00:14. loss 2",
+        "fit: 4/9, 0:00:16 left of about 0:00:29. loss 4",
+        "fit: 6/9, 0:00:12 left of about 0:00:36. loss 6",
     ]
 
 

@@ -67,10 +67,10 @@ class ConstraintSet(nn.Module, ABC):
     def tolerance(self) -> float:
         """Violation that counts as rounding: 1e-5 (float32) or 1e-9 (float64) of C's size.
 
-        The size is the largest absolute bound, and at least 1.
+        The size is the largest absolute bound, so that units of actions do not matter.
         """
         lower, upper = self.bounds
-        size = max(1.0, float(lower.abs().max()), float(upper.abs().max()))
+        size = max(1e-30, float(lower.abs().max()), float(upper.abs().max()))
         return size * (1e-9 if lower.element_size() == 8 else 1e-5)
 
     def contains(

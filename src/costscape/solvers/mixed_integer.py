@@ -10,7 +10,7 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost
 from costscape.sets import ConstraintSet, Whole
 from costscape.sets.validation import as_numpy
-from costscape.solvers.convex import solve_programs
+from costscape.solvers.convex import limits_of, solve_programs
 from costscape.solvers.solver import Objective, Solution, Solver
 
 
@@ -61,13 +61,16 @@ class MixedInteger(Solver):
 def _limits(c: Whole) -> Any:
     """The constraints of the base, and a_i = origin_i + k_i step_i with whole k_i."""
     at = (c.step > 0).nonzero()[:, 0].tolist()
-    step, origin = as_numpy(c.step[at]), as_numpy(c.origin[at])
+    step, origin = as_numpy(c.step[at].double()), as_numpy(c.origin[at].double())
+
+    base = limits_of(c.base)
 
     def limits(a: Any) -> list[Any]:
         import cvxpy as cp
 
         k = cp.Variable(len(at), integer=True)
-        return [*c.base.describe(a), a[at] == origin + cp.multiply(step, k)]
+        # in steps, so that units do not matter
+        return [*base(a), cp.multiply(1 / step, a[at]) == origin / step + k]
 
     return limits
 

@@ -85,6 +85,10 @@ class ProjectedAdam(Solver):
                 now = objective(a)
                 (grad,) = torch.autograd.grad(now.sum(), a)
             with torch.no_grad():
+                if step == 1:  # a power of 2, which rounds nothing: units of costs do not matter
+                    size = grad.abs().amax(-1, keepdim=True)
+                    unit = torch.where(size > 0, torch.exp2(-size.log2().round()), 1.0)
+                grad = grad * unit
                 best, cost = better(a.detach(), now.detach(), best, cost)
                 m = 0.9 * m + 0.1 * grad
                 v = 0.999 * v + 0.001 * (grad**2 if is_box else (grad**2).mean(-1, keepdim=True))

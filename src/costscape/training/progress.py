@@ -17,8 +17,9 @@ _AROUND: ContextVar[Show | None] = ContextVar("around", default=None)  # of the 
 def progress(title: str, total: int, shown: bool) -> Iterator[Show]:
     """Yields a function to call with the steps done and a note, such as the loss.
 
-    A terminal gets a bar; a file or a pipe gets a line about every ten seconds. Inside a job of
-    ``one_bar`` the steps advance that bar instead.
+    A terminal gets a bar; a file or a pipe gets a line after a second, with an estimate of the
+    whole time, then about every ten seconds. Inside a job of ``one_bar`` the steps advance that
+    bar instead, so that the estimate is for all jobs together.
     """
     around = _AROUND.get()
     if around is not None:
@@ -66,15 +67,22 @@ def _bar(title: str, total: int) -> Iterator[Show]:
         yield lambda done, note: bar.update(task, completed=done, note=note)
 
 
-def _lines(title: str, total: int, every: float = 10.0) -> Show:
-    begin = last = time.monotonic()
+def _lines(title: str, total: int, first: float = 1.0, every: float = 10.0) -> Show:
+    begin = time.monotonic()
+    due = begin + first
 
     def show(done: int | float, note: str) -> None:
-        nonlocal last
+        nonlocal due
         now = time.monotonic()
-        if now - last >= every and done > 0:
-            last = now
-            left = timedelta(seconds=round((now - begin) / done * (total - done)))
-            print(f"{title}: {done:.3g}/{total}, {left} left. {note}", file=sys.stderr, flush=True)
+        if now >= due and done > 0:
+            due = now + every
+            whole = (now - begin) / done * total
+            left = timedelta(seconds=round(whole - (now - begin)))
+            in_all = timedelta(seconds=round(whole))
+            print(
+                f"{title}: {done:.3g}/{total}, {left} left of about {in_all}. {note}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     return show
