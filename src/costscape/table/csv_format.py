@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 2_000  # records from which the decimal sign is detected
@@ -74,14 +74,29 @@ class CsvFile:
                 yield self.skip + line + 1, record
                 line = reader.line_num
 
+    def check_fields(self) -> None:
+        """Raise ValueError where a record has not as many fields as the header.
+
+        pandas would cut off or shift fields in silence. Empty fields at the end of a line are
+        common, and harmless.
+        """
+        needed = len(self.header)
+        for line, record in self.records():
+            if len(record) != needed and any(record[needed:] or [len(record) > 1]):
+                raise ValueError(
+                    f"{self.path} needs {needed} fields in every row, as in its header, but line "
+                    f"{line} has {len(record)}. Correct it, put quotes around texts that contain "
+                    f"{self.format.separator!r}, or state another csv=CsvFormat(separator=...)."
+                )
+
     def line(self, record: int) -> int:
         """The line where this record begins; records after the header are counted from 0."""
         return next(islice(self.records(), record, None))[0]
 
 
-def _open(path: Path, encoding: str | None) -> IO[str]:
+def _open(path: Path, encoding: str | None) -> Any:
     opener = gzip.open if path.suffix == ".gz" else open
-    return opener(path, "rt", encoding=encoding, newline="")  # type: ignore[return-value]
+    return opener(path, "rt", encoding=encoding, newline="")
 
 
 def _encoding(path: Path) -> str:

@@ -76,7 +76,7 @@ class DateFormat:
                 f"{words[first.idxmax()]!r} and {words[second.idxmax()]!r}. Correct one of them"
             )
         raise ValueError(
-            f"the order of day and month is not evident: {words[parts[0].first_valid_index()]!r}, "
+            f"the order of day and month is not evident: {words[parts[0].notna()].iloc[0]!r}, "
             f"like all others, can be read in two ways. Pass dates=DateFormat(day_first=True) or "
             f"day_first=False"
         )
@@ -86,4 +86,5 @@ def _naive(times: "pd.Series[Any]") -> "pd.Series[Any]":
     """Dates in UTC without a time zone."""
     if times.dt.tz is not None:
         times = times.dt.tz_convert("UTC").dt.tz_localize(None)
-    return times.dt.as_unit("us")
+    made: pd.Series[Any] = times.dt.as_unit("us")
+    return made

@@ -62,17 +62,18 @@ class Encoding:
         return pd.concat([X, pd.DataFrame(made, index, names)], axis=1)
 
     def _known(self, column: str, texts: np.ndarray) -> np.ndarray:
-        codes = pd.Categorical(texts, categories=list(self.categories[column]))
-        if not (bad := codes.codes < 0).any():
+        bad = ~pd.Series(texts, dtype=object).isin(self.categories[column]).to_numpy()
+        if not bad.any():
             return texts
         if column in self.others:
             return np.where(bad, OTHER, texts)
         value = texts[int(np.argmax(bad))]
         some = ", ".join(map(repr, self.categories[column][:12]))
         raise ValueError(
-            f"Table needs categories that the first file had, but column {column!r} has {value!r}, "
-            f"and the first file {some}. Correct it, make the table and the model again with it, "
-            f"or let rare ones share a column with encode=OneHot(most=20)."
+            f"Table needs categories that the first file had, but column {column!r} has "
+            f"{value!r}, and the first file {some}. Correct it, make the table and "
+            f"the model again with it, or let rare ones share a column with "
+            f"encode=OneHot(most=20)."
         )
 
 
@@ -85,7 +86,7 @@ def learned(settings: Settings, texts: Mapping[str, np.ndarray]) -> Encoding:
     """
     categories, others = {}, []
     for column, values in texts.items():
-        counts = pd.Series(values).dropna().value_counts()
+        counts = {str(k): n for k, n in pd.Series(values).dropna().value_counts().items()}
         kept = settings.encode.kept(counts)
         if len(kept) < len(counts):
             others.append(column)

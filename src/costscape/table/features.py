@@ -22,7 +22,8 @@ def rows_of(panel: Panel, settings: Settings) -> np.ndarray:
     i, h = np.arange(len(panel.group)), settings.horizon
     some = i[(i - settings.history >= first) & (i + h <= last)]
     some = some[panel.record[some + h - 1] != REMEMBERED]
-    return some[np.lexsort((panel.group[some], panel.time[some]))]
+    order = np.lexsort((panel.group[some], panel.time[some]))
+    return np.asarray(some[order])
 
 
 def features(

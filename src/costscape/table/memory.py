@@ -65,29 +65,36 @@ def load(path: Path) -> Memory:
     try:
         made = json.loads(path.read_text(encoding="utf-8"))
         version = made.pop("costscape_table")
+        if version == FORMAT:
+            columns = made.pop("tail")
+            facts = {name: _unpacked(value) for name, value in made.items()}
+            return Memory(**facts, tail=_tail(columns, facts["settings"], facts["kinds"]))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise ValueError(
             f"{path} needs to be a file of table.save(path), but is not, or is cut off "
             f"({type(error).__name__}). Save the table again."
         ) from error
-    if version != FORMAT:
-        raise ValueError(
-            f"{path} needs the format {FORMAT}, but has {version!r}. Read it with the version of "
-            f"costscape that wrote it, or save the table again."
-        )
-    columns = made.pop("tail")
-    facts = {name: _unpacked(value) for name, value in made.items()}
-    settings = facts["settings"]
-    tail = {c: pd.Series(v, dtype=object if c in settings.group or facts["kinds"].get(c)
-                         else None) for c, v in columns.items()}  # fmt: skip
-    for c, column in tail.items():
-        if c == settings.date:
-            tail[c] = pd.to_datetime(column, format="ISO8601").dt.as_unit("us")
-        elif column.dtype != object or not (c in settings.group or facts["kinds"][c]):
-            tail[c] = column.astype(np.float64)
+    raise ValueError(
+        f"{path} needs the format {FORMAT}, but has {version!r}. Read it with the version of "
+        f"costscape that wrote it, or save the table again."
+    )
+
+
+def _tail(
+    columns: Mapping[str, list[Any]], settings: Settings, kinds: Mapping[str, bool]
+) -> pd.DataFrame:
+    """Columns of JSON as typed records."""
+    made: dict[str, Any] = {}
+    for name, values in columns.items():
+        if name == settings.date:
+            made[name] = pd.to_datetime(pd.Series(values), format="ISO8601").dt.as_unit("us")
+        elif kinds.get(name, True):  # a category, or a group
+            made[name] = np.array([np.nan if v is None else v for v in values], dtype=object)
         else:
-            tail[c] = column.where(column.notna(), np.nan)
-    return Memory(**facts, tail=pd.DataFrame(tail))
+            made[name] = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+    return pd.DataFrame({name: pd.Series(v) for name, v in made.items()}).astype(
+        {name: object for name in made if made[name].dtype == object}
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -95,17 +102,20 @@ def _plain(value: Any) -> Any:
 
 
 def _packed(value: Any) -> Any:
-    """A frozen object as a dict of its fields and its kind."""
+    """A frozen object as its kind and its fields; a mapping, whose keys are free, as "map"."""
     if is_dataclass(value) and not isinstance(value, type):
         parts = {f.name: _packed(getattr(value, f.name)) for f in fields(value)}
-        return {"kind": type(value).__name__, **parts}
+        return {"kind": type(value).__name__, "fields": parts}
     if isinstance(value, Mapping):
-        return {k: _packed(v) for k, v in value.items()}
+        return {"map": {k: _packed(v) for k, v in value.items()}}
     return [_packed(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def _unpacked(value: Any) -> Any:
-    if isinstance(value, dict):
-        parts = {k: _unpacked(v) for k, v in value.items() if k != "kind"}
-        return KINDS[value["kind"]](**parts) if value.get("kind") in KINDS else parts
-    return tuple(map(_unpacked, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(_unpacked, value))
+    if not isinstance(value, dict):
+        return value
+    if "map" in value:
+        return {k: _unpacked(v) for k, v in value["map"].items()}
+    return KINDS[value["kind"]](**{k: _unpacked(v) for k, v in value["fields"].items()})

@@ -11,7 +11,7 @@ class FillForward:
     """Replace a missing value by the last value before it, of the same column and group.
 
     Uses no later value, so nothing of the future enters a feature. Each feature that had missing
-    values in the first file gets a column ``NAME_missing``, which is 1 where the value was missing.
+    values in the first file gets a column ``NAME_missing``: 1 where the value was missing.
     Rows before the first value of a group are left out, and so are rows with a missing outcome.
 
     >>> import pandas as pd

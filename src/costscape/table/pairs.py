@@ -95,8 +95,8 @@ def _spread(
         numbers[place] = [np.nan if v is None else float(v) for v in values]
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"next needs numbers for {column!r}, as in the first file, but got {values[0]!r}. Pass "
-            f"a number."
+            f"next needs numbers for {column!r}, as in the first file, but got {values[0]!r}. "
+            f"Pass a number."
         ) from error
     return pd.Series(numbers)
 
@@ -146,8 +146,8 @@ def _from_rows(
     if (bad := merged["_number"].isna().to_numpy()).any():
         i = int(np.argmax(bad))
         raise ValueError(
-            f"next needs groups with a row on {brief(panel.grid[-1])}, the last date of the table, but "
-            f"{records.place(frame.index[i])} of {records.name} has "
+            f"next needs groups with a row on {brief(panel.grid[-1])}, the last date of the "
+            f"table, but {records.place(frame.index[i])} of {records.name} has "
             f"{frame[names].iloc[i].to_dict()}. Append its rows first, or drop it."
         )
     merged = merged.sort_values(["_number", settings.date], kind="stable")

@@ -66,9 +66,9 @@ def make_panel(records: Records, settings: Settings, freq: str | None) -> Panel:
     if (off := time < 0).any():
         i = int(np.argmax(off))
         raise ValueError(
-            f"{records.name} needs one row every {freq!r}, but {records.place(frame.index[i])} has "
-            f"{brief(dates.iloc[i])}, which is between two dates. State the step with freq=, for example "
-            f"freq='D' or freq='h'."
+            f"{records.name} needs one row every {freq!r}, but "
+            f"{records.place(frame.index[i])} has {brief(dates.iloc[i])}, which is between two "
+            f"dates. State the step with freq=, for example freq='D' or freq='h'."
         )
     order = np.lexsort((time, group))
     panel = Panel(
@@ -82,15 +82,16 @@ def make_panel(records: Records, settings: Settings, freq: str | None) -> Panel:
     )
     same, step = np.diff(panel.group) == 0, np.diff(panel.time)
     _refuse_doubles(panel, records, same & (step == 0))
-    if not (same & (step > 1)).any():
+    gaps = same & (step > 1)
+    if not gaps.any():
         return panel
     if settings.gaps is None:
-        i = int(np.argmax(same & (step > 1)))
+        i = int(np.argmax(gaps))
         raise ValueError(
             f"{records.name} needs a row for every date of a group ({freq}), but "
             f"{panel.name(i + 1)} ({records.place(panel.record[i + 1])}) follows "
-            f"{brief(panel.dates[i])} ({int((same & (step > 1)).sum())} such gaps). Add the rows, or "
-            f"pass gaps=InsertDates(outcome=0.0)."
+            f"{brief(panel.dates[i])} ({int(gaps.sum())} such gaps). Add the rows, or pass "
+            f" gaps=InsertDates(outcome=0.0)."
         )
     return _inserted(panel, settings, settings.gaps.outcome)
 
@@ -105,9 +106,11 @@ def extended(panel: Panel, groups: np.ndarray, values: pd.DataFrame, periods: in
         periods: rows to add to each group.
     """
     first, last = panel.ends()
-    rows = [np.arange(first[g], last[g]) for g in groups]
-    place = np.concatenate([np.append(r, len(panel.group) + np.arange(k * periods, (k + 1) * periods))
-                            for k, r in enumerate(rows)])  # fmt: skip
+    added = len(panel.group) + np.arange(len(groups) * periods).reshape(-1, periods)
+    rows = [
+        np.append(np.arange(first[g], last[g]), add) for g, add in zip(groups, added, strict=True)
+    ]
+    place = np.concatenate(rows)
     grid = pd.date_range(panel.grid[0], periods=len(panel.grid) + periods, freq=panel.freq)
     new = np.tile(len(panel.grid) + np.arange(periods), len(groups))
     both = pd.concat([panel.values, values[list(panel.values)]], ignore_index=True)
@@ -157,8 +160,11 @@ def _evident(dates: pd.DatetimeIndex) -> str | None:
 def _most_common(dates: pd.DatetimeIndex) -> str:
     if len(dates) < 2:
         return "D"
-    step, count = np.unique(np.diff(dates.to_numpy()), return_counts=True)
-    return str(pd.tseries.frequencies.to_offset(pd.Timedelta(step[np.argmax(count)])).freqstr)
+    steps, count = np.unique(np.diff(dates.to_numpy()), return_counts=True)
+    step, day = pd.Timedelta(steps[np.argmax(count)]), pd.Timedelta(days=1)
+    if step % day == pd.Timedelta(0):
+        return f"{step // day}D"
+    return str(pd.tseries.frequencies.to_offset(step).freqstr)
 
 
 def _refuse_doubles(panel: Panel, records: Records, double: np.ndarray) -> None:

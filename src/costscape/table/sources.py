@@ -103,6 +103,7 @@ def read_records(
 def _read_csv(path: Path, text: Sequence[str], values: Sequence[str], csv: CsvFormat) -> Records:
     file = csv.detect(path, [*text, *values], values)
     format = file.format
+    file.check_fields()
     try:
         frame: pd.DataFrame = pd.read_csv(
             path,
@@ -114,8 +115,8 @@ def _read_csv(path: Path, text: Sequence[str], values: Sequence[str], csv: CsvFo
             header=0,
             names=list(file.header),
             usecols=[*text, *values],
-            dtype=dict.fromkeys(text, "category"),  # type: ignore[arg-type]
-            na_values={**dict.fromkeys(text, [""]), **dict.fromkeys(values, MISSING)},
+            dtype=dict.fromkeys(text, "category"),
+            na_values={c: [""] if c in text else MISSING for c in [*text, *values]},
             keep_default_na=False,
             skip_blank_lines=False,  # so that records and lines can be counted
             index_col=False,
@@ -124,9 +125,8 @@ def _read_csv(path: Path, text: Sequence[str], values: Sequence[str], csv: CsvFo
         )
     except (pd.errors.ParserError, UnicodeError, EOFError, OSError) as error:
         raise ValueError(
-            f"{path} needs rows with {len(file.header)} fields in one encoding, but it cannot be "
-            f"read ({str(error).strip()}). Correct that line, or state the format with "
-            f"csv=CsvFormat(...)."
+            f"{path} needs to be a whole CSV file in one encoding, but pandas cannot read it "
+            f"({str(error).strip()}). Save it again, or state the format with csv=CsvFormat(...)."
         ) from error
     frame = frame[[*text, *values]].dropna(how="all")  # blank lines
     return Records(frame, str(path), lambda i: f"line {file.line(int(i))}", format)

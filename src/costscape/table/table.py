@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from costscape.table import memory as memory_file
@@ -75,10 +74,8 @@ class Table:
     >>> table = cs.Table(frame, date="day", outcome="sold", lags=[1], calendar=None)
     >>> table.X["sold_lag1"].tolist(), table.Y["sold"].tolist()
     ([3.0, 1.0, 4.0, 1.0], [1.0, 4.0, 1.0, 5.0])
-    >>> table.next()
-                sold_lag1
-    day
-    2024-01-06        5.0
+    >>> table.next()["sold_lag1"].tolist()  # of 2024-01-06
+    [5.0]
     """
 
     X: pd.DataFrame
@@ -110,7 +107,9 @@ class Table:
             missing=missing, gaps=gaps,
         )  # fmt: skip
         records, dates, kinds = read_columns(source, settings, csv, dates, None)
-        self._read(settings, records, records.csv or csv, dates, freq, Learned(kinds, None))
+        if records.csv is not None:  # an encoding that is not stated is detected in each file
+            csv = replace(records.csv, encoding=csv.encoding)
+        self._read(settings, records, csv, dates, freq, Learned(kinds, None))
 
     def read(self, source: Any) -> "Table":
         """Another file, frame or query, read in the same way: same columns of X in same order.
@@ -164,7 +163,7 @@ class Table:
         every = dates.unique()
         reach = self.memory.settings.gap + self.memory.settings.horizon - 1
         a, b = (round((1 - share) * len(every)) for share in (val + test, test))
-        if not (val > 0 and test > 0 and 0 < a - reach and a < b - reach and b < len(every)):
+        if not (val > 0 and test > 0 and a > reach and a < b - reach and b < len(every)):
             raise ValueError(
                 f"split needs shares val and test that leave dates to every part, but got val "
                 f"{val:g} and test {test:g} of {len(every)} dates, of which {reach} are dropped "

@@ -1,4 +1,4 @@
-"""Ready-made tasks for frequent decisions: a few lines each over ``SeparableTask`` and the sets."""
+"""Ready-made tasks for frequent decisions, a few lines each over ``SeparableTask``."""
 
 from costscape.tasks.budget_shares import allocation
 from costscape.tasks.energy_bids import bidding

@@ -22,7 +22,7 @@ def allocation(
         unmet: a number or a vector (d,). The cost of a unit of need that is not met.
         idle: a number or a vector (d,), default 0. The cost of a unit that a group does not need.
         budget: float, default 1: a is the shares.
-        unit: a number or a vector (d,), default None. Whole multiples of it are given: beds, crews.
+        unit: a number or a vector (d,), default None. Whole multiples of it are given.
         dim: int, default None. d, where all prices are numbers.
 
     If not all needs to be given, use ``newsvendor`` with ``capacity``.

@@ -39,7 +39,8 @@ def bidding(
 ) -> SeparableTask:
     """Sell a_i units of energy for each hour, a day ahead, before the generation y_i is known.
 
-        f(y, a) = sum_i buy_i (a_i - y_i)+ - sell_i (y_i - a_i)+ - price_i a_i,   0 <= a <= capacity
+        f(y, a) = sum_i buy_i (a_i - y_i)+ - sell_i (y_i - a_i)+ - price_i a_i
+        C = {a : 0 <= a_i <= capacity_i}
 
     Args:
         price: a number or a vector (d,). The day-ahead price.

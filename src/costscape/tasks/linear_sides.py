@@ -38,7 +38,8 @@ class LinearSides(nn.Module):
         z = (a - m) / s
         phi = torch.exp(-(z**2) / 2) / sqrt(2 * pi)
         below, above = torch.special.ndtr(z), torch.special.ndtr(-z)
-        return s * (self.under * (phi - z * above) + self.over * (phi + z * below))
+        mean: Tensor = s * (self.under * (phi - z * above) + self.over * (phi + z * below))
+        return mean
 
     def cvxpy(self, y: Any, a: Any) -> Any:
         """The S costs of outcomes y (S, d) as an expression in the variable a (1, d)."""

@@ -22,8 +22,8 @@ def newsvendor(
         C = {a : 0 <= a_i <= upper_i, sum_i a_i <= capacity, a_i a multiple of pack_i}
 
     Args:
-        under: a number or a vector (d,). The cost of a missing piece: lost profit, or a rush order.
-        over: a number or a vector (d,). The cost of a spare piece: waste, or storage.
+        under: a number or a vector (d,). The cost of a missing piece, such as lost profit.
+        over: a number or a vector (d,). The cost of a spare piece, such as waste.
         capacity: float, default None. The most pieces in all.
         upper: a number or a vector (d,), default None. The most pieces of each product. One of
             capacity and upper is needed.
