@@ -1,8 +1,9 @@
 # %% [markdown]
 # # From a CSV to orders
 #
-# You have a file with what was sold on each day. Each evening you order for the next day. A missing
-# piece costs 4, a spare piece costs 1. How many pieces of each item should you order tomorrow?
+# You have a file with what was sold on each day. Each evening you order for the next day. A
+# missing piece costs 4, a spare piece costs 1. How many pieces of each item should you order
+# tomorrow?
 #
 # The file of this page comes with the package: daily sales of five items in two years. Replace
 # `cs.sample_csv()` by the path of your own file.
@@ -18,8 +19,9 @@ print("".join(path.read_text().splitlines(keepends=True)[:4]))
 # %% [markdown]
 # ## From the file to X and Y
 #
-# `cs.Table` needs the names of the columns. Here each item is a group with a series of its own. The
-# features of a day are the sales 1, 2, 7 and 14 days before, the weekday, the season and the item.
+# `cs.Table` needs the names of the columns. Here each item is a group with a series of its own.
+# The features of a day are the sales 1, 2, 7 and 14 days before, the weekday, the season and the
+# item.
 
 # %%
 table = cs.Table(path, date="date", group="item", outcome="sold", lags=[1, 2, 7, 14])
@@ -71,8 +73,8 @@ orders = model.decide(table.next())
 print(orders.round(1))
 
 # %% [markdown]
-# Orders in packs of six, at most 120 pieces in all? Then the action is the vector of all five items,
-# and each item is a column of the file. `pivot` makes such a file:
+# Orders in packs of six, at most 120 pieces in all? Then the action is the vector of all five
+# items, and each item is a column of the file. `pivot` makes such a file:
 
 # %%
 wide = pd.read_csv(path).pivot(index="date", columns="item", values="sold").add_prefix("item")
@@ -86,7 +88,7 @@ print(neighbours.decide(shop.next()))
 # %% [markdown]
 # ## Every evening
 #
-# Save the model and the table. The next evening, load both, append the rows of the day, and decide.
+# Save the model and the table. The next evening, load both, append the day's rows, and decide.
 
 # %%
 model.save("orders.model")

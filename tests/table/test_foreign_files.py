@@ -118,6 +118,28 @@ def test_a_file_that_is_not_there():
         cs.Table(np.zeros((3, 2)), **TOLD)
 
 
+def test_files_that_are_no_csv_are_refused(tmp_path):
+    path = write(tmp_path, PLAIN, name="sales.csv.gz")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"whole CSV file in one encoding, but cannot be read"):
+        cs.Table(path, **TOLD)
+    path = write(tmp_path, PLAIN, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"cannot be read \('utf-8' codec"):
+        cs.Table(path, **TOLD, csv=cs.CsvFormat(encoding="utf-8"))
+    path = write(tmp_path, PLAIN, name="sales.xlsx")
+    with pytest.raises(ValueError, match=r"is a spreadsheet.*read_excel\('sales\.xlsx'\)"):
+        cs.Table(path, **TOLD)
+
+
+def test_codes_keep_their_zeros(tmp_path):
+    lines = ["day,sold,code", "2024-01-01,1,007", "2024-01-02,2,12", "2024-01-03,3,007"]
+    told = {"date": "day", "outcome": "sold", "known": "code", "calendar": None}
+    table = cs.Table(write(tmp_path, lines), **told, category="code")
+    assert list(table.X) == ["code_007", "code_12"]
+    new = table.read(write(tmp_path, [lines[0], lines[1]], name="new.csv"))
+    assert new.X["code_007"].tolist() == [1]
+
+
 # ---- what can be read in two ways is refused, or stated
 
 

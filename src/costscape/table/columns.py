@@ -29,7 +29,9 @@ def read_columns(
         dates: the format of the dates.
         kinds: whether each column was a category in the first file; None for the first file.
     """
-    records = read_records(source, [settings.date, *settings.group], settings.values, csv)
+    keys = [settings.date, *settings.group]
+    categories = [c for c in settings.values if (kinds[c] if kinds else c in settings.category)]
+    records = read_records(source, keys, settings.values, categories, csv)
     frame = records.frame
     if frame.empty:
         raise ValueError(f"{records.name} needs at least one row, but has none.")
@@ -39,9 +41,8 @@ def read_columns(
         made[column] = _group(records, column)
     found = {}
     for column in settings.values:
-        category = kinds[column] if kinds else column in settings.category
         must = column in settings.outcome or kinds is not None
-        made[column], found[column] = _typed(records, column, category, must)
+        made[column], found[column] = _typed(records, column, column in categories, must)
     return replace(records, frame=pd.DataFrame(made, index=frame.index)), dates, found
 
 

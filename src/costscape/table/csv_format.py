@@ -3,6 +3,7 @@
 import csv
 import gzip
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -46,10 +47,18 @@ class CsvFormat:
             columns: names that the header must have.
             numbers: those among them that may hold numbers.
         """
-        found = replace(self, encoding=self.encoding or _encoding(path))
-        skip, header, separator = _header(path, found, columns)
-        file = CsvFile(path, replace(found, separator=separator), tuple(header), skip)
-        decimal, thousands = _decimal(file, numbers)
+        try:
+            found = replace(self, encoding=self.encoding or _encoding(path))
+            skip, header, separator = _header(path, found, columns)
+            file = CsvFile(path, replace(found, separator=separator), tuple(header), skip)
+            decimal, thousands = _decimal(file, numbers)
+            file.check_fields()
+        except (OSError, EOFError, zlib.error, UnicodeError, csv.Error, LookupError) as error:
+            raise ValueError(
+                f"{path} needs to be a whole CSV file in one encoding, but cannot be read "
+                f"({str(error).strip()}). Save it again, or state the encoding with "
+                f"csv=CsvFormat(encoding='cp1250')."
+            ) from error
         return replace(file, format=replace(file.format, decimal=decimal, thousands=thousands))
 
 

@@ -73,7 +73,7 @@ class DateFormat:
         if first.any():
             raise ValueError(
                 f"the dates need one order of day and month, but there are both "
-                f"{words[first.idxmax()]!r} and {words[second.idxmax()]!r}. Correct one of them"
+                f"{words[first].iloc[0]!r} and {words[second].iloc[0]!r}. Correct one of them"
             )
         raise ValueError(
             f"the order of day and month is not evident: {words[parts[0].notna()].iloc[0]!r}, "

@@ -35,7 +35,7 @@ class Made:
 def make_pairs(panel: Panel, records: Records, settings: Settings, known: Learned) -> Made:
     """X, Y, the encoding and the tail of a panel."""
     if settings.missing is None:
-        _refuse_missing(panel, records)
+        _refuse_missing(panel, records, settings)
     filled = _filled(panel, settings)
     rows = rows_of(panel, settings)
     if not len(rows) and not (panel.record == REMEMBERED).all():
@@ -211,7 +211,7 @@ def _features(
     return encoding.encode(numbers, texts, source, labels(panel, settings, rows))
 
 
-def _refuse_missing(panel: Panel, records: Records) -> None:
+def _refuse_missing(panel: Panel, records: Records, settings: Settings) -> None:
     for column in panel.values:
         if (bad := panel.values[column].isna().to_numpy()).any():
             # the first in the order of the file, if any is in the file
@@ -219,10 +219,11 @@ def _refuse_missing(panel: Panel, records: Records) -> None:
             i = here[np.argmin(np.where(panel.record[here] < 0, np.inf, panel.record[here]))]
             inserted = panel.record[i] == INSERTED
             at = "an inserted row" if inserted else records.place(panel.record[i])
+            ahead = " Rows of days to come go into next()." if column in settings.outcome else ""
             raise ValueError(
                 f"{records.name} needs a value in every row, but column {column!r} is empty in "
                 f"{at} ({panel.name(int(i))}; {int(bad.sum())} such). Fill it, or pass "
-                f"missing=FillForward() or missing=FillValue(0.0)."
+                f"missing=FillForward() or missing=FillValue(0.0).{ahead}"
             )
 
 

@@ -62,17 +62,22 @@ class Records:
 
 
 def read_records(
-    source: Any, text: Sequence[str], values: Sequence[str], csv: CsvFormat
+    source: Any,
+    keys: Sequence[str],
+    values: Sequence[str],
+    categories: Sequence[str],
+    csv: CsvFormat,
 ) -> Records:
     """The columns of a CSV or Parquet file, a frame or a Query.
 
     Args:
         source: a path, a DataFrame (or what has ``to_pandas``), or a Query.
-        text: columns that are read as text: dates and groups.
+        keys: dates and groups; they are read as text.
         values: all other columns.
+        categories: those of them that are read as text, so that 007 is not 7.
         csv: how a CSV file is written.
     """
-    columns = [*text, *values]
+    columns = [*keys, *values]
     if isinstance(source, str | Path):
         path = Path(source)
         if not path.is_file():
@@ -80,11 +85,16 @@ def read_records(
                 f"Table needs a file, but there is none at {path}. Pass the path of a CSV or "
                 f"Parquet file, a frame or a Query."
             )
+        if path.suffix in (".xlsx", ".xls", ".ods"):
+            raise ValueError(
+                f"Table needs a CSV or Parquet file, but {path} is a spreadsheet. Save it as CSV, "
+                f"or pass the frame pandas.read_excel({path.name!r})."
+            )
         if path.suffix in (".parquet", ".pq"):
             _module("pyarrow", f"Reading {path}")
             frame = _selected(pd.read_parquet(path), columns, str(path))
             return Records(frame, str(path), lambda i: f"row {i}")
-        return _read_csv(path, text, values, csv)
+        return _read_csv(path, keys, values, [*keys, *categories], csv)
     if isinstance(source, Query):
         frame = _selected(source.rows(), columns, "the query")
         return Records(frame, "the query", lambda i: f"row {i}")
@@ -100,35 +110,31 @@ def read_records(
     return Records(_selected(source, columns, "the frame"), "the frame", lambda i: f"row {i}")
 
 
-def _read_csv(path: Path, text: Sequence[str], values: Sequence[str], csv: CsvFormat) -> Records:
-    file = csv.detect(path, [*text, *values], values)
+def _read_csv(
+    path: Path, keys: Sequence[str], values: Sequence[str], text: Sequence[str], csv: CsvFormat
+) -> Records:
+    columns = [*keys, *values]
+    file = csv.detect(path, columns, [c for c in values if c not in text])
     format = file.format
-    file.check_fields()
-    try:
-        frame: pd.DataFrame = pd.read_csv(
-            path,
-            sep=format.separator,
-            decimal=format.decimal or ".",
-            thousands=format.thousands,
-            encoding=format.encoding,
-            skiprows=file.skip,
-            header=0,
-            names=list(file.header),
-            usecols=[*text, *values],
-            dtype=dict.fromkeys(text, "category"),
-            na_values={c: [""] if c in text else MISSING for c in [*text, *values]},
-            keep_default_na=False,
-            skip_blank_lines=False,  # so that records and lines can be counted
-            index_col=False,
-            skipinitialspace=True,
-            low_memory=False,
-        )
-    except (pd.errors.ParserError, UnicodeError, EOFError, OSError) as error:
-        raise ValueError(
-            f"{path} needs to be a whole CSV file in one encoding, but pandas cannot read it "
-            f"({str(error).strip()}). Save it again, or state the format with csv=CsvFormat(...)."
-        ) from error
-    frame = frame[[*text, *values]].dropna(how="all")  # blank lines
+    frame: pd.DataFrame = pd.read_csv(
+        path,
+        sep=format.separator,
+        decimal=format.decimal or ".",
+        thousands=format.thousands,
+        encoding=format.encoding,
+        skiprows=file.skip,
+        header=0,
+        names=list(file.header),
+        usecols=columns,
+        dtype=dict.fromkeys(text, "str"),
+        na_values={c: [""] if c in keys else MISSING for c in columns},
+        keep_default_na=False,
+        skip_blank_lines=False,  # so that records and lines can be counted
+        index_col=False,
+        skipinitialspace=True,
+        low_memory=False,
+    )
+    frame = frame[columns].dropna(how="all")  # blank lines
     return Records(frame, str(path), lambda i: f"line {file.line(int(i))}", format)
 
 
