@@ -226,6 +226,22 @@ def test_settings_that_cannot_be_are_refused(change, message):
         cs.Table(sales(), **{**SETTINGS, **change})
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lags": 7}, r"lags= such as \[1, 7\] .*got 7"),
+        ({"missing": "impute"}, r"missing= such as FillForward\(\), but got 'impute'"),
+        ({"calendar": True}, "calendar= such as"),
+        ({"gaps": 0.0}, "gaps= such as"),
+        ({"encode": 20}, "encode= such as"),
+    ],
+)
+def test_settings_of_another_kind_are_refused(change, message):
+    # where shapes and types are checked, their error comes first
+    with pytest.raises(TypeError, match=f"{message}|^Type-check error"):
+        cs.Table(sales(), **{**SETTINGS, **change})
+
+
 def test_a_table_without_features_is_refused():
     with pytest.raises(ValueError, match="at least one feature"):
         cs.Table(sales(), date="day", outcome="sold", calendar=None)

@@ -101,6 +101,11 @@ def checked(
             f"Table needs gap >= 0 and horizon >= 1, but got gap {gap} and horizon {horizon}. "
             f"With gap=0 and horizon=1 each row decides for the next date."
         )
+    _check_kind("calendar", calendar, "Calendar(month=True)", Calendar, type(None))
+    _check_kind("encode", encode, "OneHot(most=20)", OneHot)
+    _check_kind("missing", missing, "FillForward()", FillForward, FillValue, type(None))
+    _check_kind("gaps", gaps, "InsertDates(outcome=0.0)", InsertDates, type(None))
+    _check_kind("lags", lags, "[1, 7] or {'sold': [1, 7]}", Mapping, list, tuple, range)
     by_column = lags.items() if isinstance(lags, Mapping) else [(c, lags) for c in outcomes]
     shifts = tuple((c, tuple(sorted({int(k) for k in ks}))) for c, ks in by_column if len(ks))
     for column, ks in shifts:
@@ -137,6 +142,11 @@ def checked(
             "for example lags=[1, 7]."
         )
     return made
+
+
+def _check_kind(name: str, value: object, example: str, *kinds: type) -> None:
+    if not isinstance(value, kinds):
+        raise TypeError(f"Table needs {name}= such as {example}, but got {value!r}. Pass that.")
 
 
 def names(value: Names) -> tuple[str, ...]:
