@@ -93,3 +93,11 @@ def test_the_sample_is_the_embedded_store():
     with np.load(SID_STORE1) as store:
         days = np.datetime64(str(store["start"])[:10]) + np.arange(store["sales"].shape[1])
         assert np.array_equal(wide, store["sales"][:5, days >= np.datetime64("2016-01-01")])
+
+
+def test_pandas_is_named_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(
+        ImportError, match=r"Table needs pandas, .*pip install 'costscape\[table\]'"
+    ):
+        cs.Table("sales.csv", **TOLD)

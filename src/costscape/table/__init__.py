@@ -2,15 +2,9 @@
 
 Data flow: source -> records (``sources``, ``csv_format``, ``dates``) -> panel, one series without
 gaps for each group (``panel``, ``missing``) -> features (``features``, ``calendar``) -> X
-(``encoding``). ``table`` joins these parts, ``memory`` keeps what they learned in a file.
+(``encoding``). ``reading`` joins these parts, ``memory`` keeps what they learned in a file. The
+files of public classes import pandas only inside functions, since it is in an extra.
 """
-
-try:
-    import pandas as _pandas  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        "cs.Table needs pandas, which is not installed. Run pip install 'costscape[table]'."
-    ) from error
 
 from costscape.table.calendar import Calendar
 from costscape.table.csv_format import CsvFormat

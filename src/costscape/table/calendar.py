@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 YEAR = 365.2425  # days
@@ -56,11 +56,11 @@ class Calendar:
             ) from error
         object.__setattr__(self, "holidays", days)
 
-    def columns(self, steps: Sequence[pd.DatetimeIndex]) -> dict[str, np.ndarray]:
+    def columns(self, steps: Sequence[Any]) -> dict[str, np.ndarray]:
         """The features by name.
 
         Args:
-            steps: the dates (n,) of each of the h steps.
+            steps: the dates (n,) of each of the h steps, as indexes of pandas.
         """
         first = steps[0]
         made: dict[str, np.ndarray] = {}
@@ -77,8 +77,10 @@ class Calendar:
             angle = 2 * np.pi * np.asarray(first.hour + first.minute / 60) / 24
             made |= {"hour_sin": np.sin(angle), "hour_cos": np.cos(angle)}
         if self.holidays:
-            free = pd.DatetimeIndex(list(self.holidays))
+            free = np.array(self.holidays, "datetime64[D]")
             for j, dates in enumerate(steps):
                 name = "holiday" if len(steps) == 1 else f"holiday_step{j + 1}"
-                made[name] = np.asarray(dates.normalize().isin(free)).astype(np.uint8)
+                made[name] = np.isin(dates.to_numpy().astype("datetime64[D]"), free).astype(
+                    np.uint8
+                )
         return made

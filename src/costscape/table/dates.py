@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 ISO = r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?"
 COMPACT = r"\d{8}"
@@ -33,8 +32,10 @@ class DateFormat:
     day_first: bool | None = None
     pattern: str | None = None
 
-    def read(self, column: "pd.Series[Any]") -> "tuple[pd.Series[Any], DateFormat]":
+    def read(self, column: Any) -> "tuple[Any, DateFormat]":
         """The dates, NaT where the text is no date, and the format with its order resolved."""
+        import pandas as pd
+
         if pd.api.types.is_datetime64_any_dtype(column):
             return _naive(column), self
         texts = column.astype("category")
@@ -44,7 +45,9 @@ class DateFormat:
         found = np.append(times.to_numpy("datetime64[us]"), np.datetime64("NaT"))[codes]
         return pd.Series(found, column.index), format
 
-    def _words(self, words: "pd.Series[Any]") -> "tuple[pd.Series[Any], DateFormat]":
+    def _words(self, words: Any) -> "tuple[Any, DateFormat]":
+        import pandas as pd
+
         if self.pattern:
             return _naive(pd.to_datetime(words, format=self.pattern, errors="coerce")), self
         if words.str.fullmatch(COMPACT).mean() > 0.5:
@@ -62,8 +65,8 @@ class DateFormat:
             r"^(\d+:\d+)$", r"\1:00", regex=True))  # fmt: skip
         return days + clock, replace(self, day_first=day_first)
 
-    def _order(self, words: "pd.Series[Any]", parts: pd.DataFrame) -> bool:
-        first, second = (pd.to_numeric(parts[i]) > 12 for i in (0, 2))
+    def _order(self, words: Any, parts: Any) -> bool:
+        first, second = (parts[i].astype(float) > 12 for i in (0, 2))
         if self.day_first is not None:
             return self.day_first
         if first.any() and not second.any():
@@ -82,9 +85,8 @@ class DateFormat:
         )
 
 
-def _naive(times: "pd.Series[Any]") -> "pd.Series[Any]":
+def _naive(times: Any) -> Any:
     """Dates in UTC without a time zone."""
     if times.dt.tz is not None:
         times = times.dt.tz_convert("UTC").dt.tz_localize(None)
-    made: pd.Series[Any] = times.dt.as_unit("us")
-    return made
+    return times.dt.as_unit("us")

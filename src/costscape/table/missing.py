@@ -1,9 +1,9 @@
 """What a table does about missing values and missing dates, where it does not refuse them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class FillForward:
     [1.0, 1.0, 2.0, nan]
     """
 
-    def fill(self, frame: pd.DataFrame, group: np.ndarray) -> pd.DataFrame:
+    def fill(self, frame: Any, group: np.ndarray) -> Any:
         return frame.groupby(group, sort=False).ffill() if frame.isna().to_numpy().any() else frame
 
 
@@ -43,10 +43,11 @@ class FillValue:
     number: float = 0.0
     text: str = "missing"
 
-    def fill(self, frame: pd.DataFrame, group: np.ndarray) -> pd.DataFrame:
+    def fill(self, frame: Any, group: np.ndarray) -> Any:
         holes = [c for c in frame if frame[c].isna().any()]
-        number = {c: pd.api.types.is_numeric_dtype(frame[c]) for c in holes}
-        return frame.fillna({c: self.number if number[c] else self.text for c in holes})
+        return frame.fillna(
+            {c: self.text if frame[c].dtype == object else self.number for c in holes}
+        )
 
 
 @dataclass(frozen=True)

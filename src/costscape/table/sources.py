@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from costscape.table.csv_format import CsvFormat
 
 MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "#NV"]
@@ -33,8 +31,10 @@ class Query:
     connection: Any = None
     params: Sequence[Any] = ()
 
-    def rows(self) -> pd.DataFrame:
-        """The result of the query."""
+    def rows(self) -> Any:
+        """The result of the query, a frame."""
+        import pandas as pd
+
         connection = self.connection
         if connection is None:
             connection = _module("duckdb", "A Query without a connection").connect()
@@ -55,7 +55,7 @@ class Records:
     CSV file.
     """
 
-    frame: pd.DataFrame
+    frame: Any
     name: str
     place: Callable[[Any], str]
     csv: CsvFormat | None = None
@@ -77,6 +77,8 @@ def read_records(
         categories: those of them that are read as text, so that 007 is not 7.
         csv: how a CSV file is written.
     """
+    import pandas as pd
+
     columns = [*keys, *values]
     if isinstance(source, str | Path):
         path = Path(source)
@@ -113,10 +115,12 @@ def read_records(
 def _read_csv(
     path: Path, keys: Sequence[str], values: Sequence[str], text: Sequence[str], csv: CsvFormat
 ) -> Records:
+    import pandas as pd
+
     columns = [*keys, *values]
     file = csv.detect(path, columns, [c for c in values if c not in text])
     format = file.format
-    frame: pd.DataFrame = pd.read_csv(
+    frame = pd.read_csv(
         path,
         sep=format.separator,
         decimal=format.decimal or ".",
@@ -138,7 +142,7 @@ def _read_csv(
     return Records(frame, str(path), lambda i: f"line {file.line(int(i))}", format)
 
 
-def _selected(frame: pd.DataFrame, columns: Sequence[str], name: str) -> pd.DataFrame:
+def _selected(frame: Any, columns: Sequence[str], name: str) -> Any:
     if missing := [c for c in columns if c not in frame.columns]:
         raise ValueError(
             f"{name} needs the column {missing[0]!r}, but has "

@@ -1,29 +1,21 @@
 """From a CSV file, a frame or a query to X, Y, and to the features of tomorrow."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
-
-from costscape.table import memory as memory_file
 from costscape.table.calendar import Calendar
-from costscape.table.columns import read_columns
 from costscape.table.csv_format import CsvFormat
 from costscape.table.dates import DateFormat
 from costscape.table.missing import FillForward, FillValue, InsertDates
-from costscape.table.pairs import Learned, make_pairs, next_features
-from costscape.table.panel import REMEMBERED, brief, make_panel
-from costscape.table.settings import Names, OneHot, Settings, checked
-from costscape.table.sources import Records
+from costscape.table.settings import Names, OneHot, checked
 
 
 class Pairs(NamedTuple):
     """Features X and outcomes Y of the same rows."""
 
-    X: pd.DataFrame
-    Y: pd.DataFrame
+    X: Any
+    Y: Any
 
 
 class Parts(NamedTuple):
@@ -69,6 +61,7 @@ class Table:
     value of X depends on an outcome after ``gap + 1`` periods before its date.
 
     >>> import costscape as cs
+    >>> import pandas as pd
     >>> days = pd.date_range("2024-01-01", periods=5)
     >>> frame = pd.DataFrame({"day": days, "sold": [3, 1, 4, 1, 5]})
     >>> table = cs.Table(frame, date="day", outcome="sold", lags=[1], calendar=None)
@@ -78,8 +71,8 @@ class Table:
     [5.0]
     """
 
-    X: pd.DataFrame
-    Y: pd.DataFrame
+    X: Any
+    Y: Any
 
     def __init__(
         self,
@@ -106,10 +99,7 @@ class Table:
             calendar=calendar, gap=gap, horizon=horizon, freq=freq, encode=encode,
             missing=missing, gaps=gaps,
         )  # fmt: skip
-        records, dates, kinds = read_columns(source, settings, csv, dates, None)
-        if records.csv is not None:  # an encoding that is not stated is detected in each file
-            csv = replace(records.csv, encoding=csv.encoding)
-        self._read(settings, records, csv, dates, freq, Learned(kinds, None))
+        self._take(_reading().first(source, settings, csv, dates))
 
     def read(self, source: Any) -> "Table":
         """Another file, frame or query, read in the same way: same columns of X in same order.
@@ -117,8 +107,7 @@ class Table:
         Args:
             source: as in the constructor, with as much history as the lags need.
         """
-        records, dates = self._records(source)
-        return self._again(records, dates)
+        return Table._of(_reading().again(self.memory, source))
 
     def append(self, source: Any) -> "Table":
         """New rows after the last ones: X and Y are those of the new rows only.
@@ -126,17 +115,9 @@ class Table:
         Args:
             source: as in the constructor, with rows that follow the last date of each group.
         """
-        records, dates = self._records(source)
-        tail = self.memory.tail.set_axis([REMEMBERED] * len(self.memory.tail))
-        place = records.place
+        return Table._of(_reading().appended(self.memory, source))
 
-        def where(i: Any) -> str:
-            return "the rows read before" if i == REMEMBERED else place(i)
-
-        both = pd.concat([tail, records.frame])
-        return self._again(replace(records, frame=both, place=where), dates)
-
-    def next(self, known: Any = None, /, **values: Any) -> pd.DataFrame:
+    def next(self, known: Any = None, /, **values: Any) -> Any:
         """X of the next decision: one row for each group that has a row on the last date.
 
         Args:
@@ -147,7 +128,7 @@ class Table:
 
         The row's date is ``gap + 1`` periods after the last date.
         """
-        return next_features(self.memory, known, values)
+        return _reading().next_features(self.memory, known, values)
 
     def split(self, *, val: float = 0.16, test: float = 0.2) -> Parts:
         """Train, validation and test rows in order of time.
@@ -188,7 +169,7 @@ class Table:
         Args:
             path: the file. X and Y are not in it.
         """
-        memory_file.save(self.memory, Path(path))
+        _reading().save(self.memory, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> "Table":
@@ -197,47 +178,34 @@ class Table:
         Args:
             path: the file.
         """
-        memory = memory_file.load(Path(path))
-        frame = memory.tail.set_axis([REMEMBERED] * len(memory.tail))
-        records = Records(frame, str(path), lambda i: "the rows read before")
-        made = Table.__new__(Table)
-        learned = Learned(memory.kinds, memory.encoding)
-        made._read(memory.settings, records, memory.csv, memory.dates, memory.freq, learned)
-        return made
+        return Table._of(_reading().loaded(Path(path)))
 
     def __repr__(self) -> str:
         shapes = f"X {self.X.shape}, Y {self.Y.shape}"
         if self.X.empty:
             return f"Table({shapes})"
-        dates = self.X.index.get_level_values(0)
-        return f"Table({shapes}, {brief(dates[0])} to {brief(dates[-1])} every {self.memory.freq})"
+        dates = self.X.index.get_level_values(0)[[0, -1]]
+        first, last = (str(date).removesuffix(" 00:00:00") for date in dates)
+        return f"Table({shapes}, {first} to {last} every {self.memory.freq})"
 
-    def _records(self, source: Any) -> tuple[Records, DateFormat]:
-        known = self.memory
-        records, dates, _ = read_columns(
-            source, known.settings, known.csv, known.dates, known.kinds
-        )
-        return records, dates
-
-    def _again(self, records: Records, dates: DateFormat) -> "Table":
+    @staticmethod
+    def _of(reading: Any) -> "Table":
         made = Table.__new__(Table)
-        known = self.memory
-        learned = Learned(known.kinds, known.encoding)
-        made._read(known.settings, records, known.csv, dates, known.freq, learned)
+        made._take(reading)
         return made
 
-    def _read(
-        self,
-        settings: Settings,
-        records: Records,
-        csv: CsvFormat,
-        dates: DateFormat,
-        freq: str | None,
-        learned: Learned,
-    ) -> None:
-        panel = make_panel(records, settings, freq)
-        made = make_pairs(panel, records, settings, learned)
-        self.X, self.Y = made.X, made.Y
-        self.memory = memory_file.Memory(
-            settings, csv, dates, panel.freq, learned.kinds, made.encoding, made.tail
-        )
+    def _take(self, reading: Any) -> None:
+        self.X, self.Y, self.memory = reading.X, reading.Y, reading.memory
+
+
+def _reading() -> Any:
+    """The module that needs pandas, or one sentence on how to install it."""
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "Table needs pandas, which is not installed. Run pip install 'costscape[table]'."
+        ) from error
+    from costscape.table import reading
+
+    return reading
