@@ -165,7 +165,8 @@ def _from_rows(
 def _filled(panel: Panel, settings: Settings) -> pd.DataFrame:
     if settings.missing is None:
         return panel.values
-    return settings.missing.fill(panel.values, panel.group)
+    filled: pd.DataFrame = settings.missing.fill(panel.values, panel.group)
+    return filled
 
 
 def _first_encoding(

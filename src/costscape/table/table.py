@@ -161,7 +161,8 @@ class Table:
     def block(self) -> int:
         """Rows that share dates: ``block=`` and ``gap=`` of ``compare`` and ``evaluate``."""
         per_date = self.X.index.get_level_values(0).value_counts().max() if len(self.X) else 1
-        return int(per_date) * (self.memory.settings.gap + self.memory.settings.horizon)
+        steps: int = self.memory.settings.gap + self.memory.settings.horizon
+        return int(per_date) * steps
 
     def save(self, path: str | Path) -> None:
         """Write settings, categories, formats and the last rows of each group as JSON.
