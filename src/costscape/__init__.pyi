@@ -25,6 +25,7 @@ from costscape.models import Mixture as Mixture
 from costscape.models import Point as Point
 from costscape.models import Quantiles as Quantiles
 from costscape.models import WindowLevels as WindowLevels
+from costscape.problems import sample_csv as sample_csv
 from costscape.risk import CVaR as CVaR
 from costscape.risk import Entropic as Entropic
 from costscape.risk import MeanDeviation as MeanDeviation
@@ -61,9 +62,21 @@ from costscape.solvers import SharedCapacity as SharedCapacity
 from costscape.solvers import Solver as Solver
 from costscape.solvers import WholeSearch as WholeSearch
 from costscape.solvers import WholeSeparable as WholeSeparable
+from costscape.table import Calendar as Calendar
+from costscape.table import CsvFormat as CsvFormat
+from costscape.table import DateFormat as DateFormat
+from costscape.table import FillForward as FillForward
+from costscape.table import FillValue as FillValue
+from costscape.table import InsertDates as InsertDates
+from costscape.table import OneHot as OneHot
+from costscape.table import Query as Query
+from costscape.table import Table as Table
 from costscape.task import Refusal as Refusal
 from costscape.task import SeparableTask as SeparableTask
 from costscape.task import Task as Task
+from costscape.tasks import allocation as allocation
+from costscape.tasks import bidding as bidding
+from costscape.tasks import newsvendor as newsvendor
 from costscape.training import Training as Training
 
 __version__: str

@@ -113,10 +113,12 @@ def read_pairs(
 
 
 def check_time_order(value: Any, name: str) -> None:
-    """Raise ValueError where a frame has dates as labels that go back in time."""
-    if not _is_frame(value) or value.index.is_monotonic_increasing:
+    """Raise ValueError where a frame has dates as (first) labels that go back in time."""
+    if not _is_frame(value):
         return
-    index = value.index
+    index = value.index.get_level_values(0)
+    if index.is_monotonic_increasing:
+        return
     if index.inferred_type in ("datetime64", "datetime", "date", "period"):
         i = next(i for i in range(1, len(index)) if not index[i - 1] <= index[i])
         raise ValueError(

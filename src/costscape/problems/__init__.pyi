@@ -1,7 +1,8 @@
 # The public names of costscape.problems, which lazy_names imports when they are first used.
-from costscape.problems.files.csv_columns import Table as Table
+from costscape.problems.files.csv_columns import CsvColumns as CsvColumns
 from costscape.problems.files.csv_columns import read_table as read_table
 from costscape.problems.files.fetch import fetch as fetch
+from costscape.problems.files.samples import sample_csv as sample_csv
 from costscape.problems.generator_schedule.pjm_load import PJM as PJM
 from costscape.problems.generator_schedule.pjm_load import pjm as pjm
 from costscape.problems.generator_schedule.schedule_plot import schedule_plot as schedule_plot

@@ -13,7 +13,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CsvColumns:
     """Named columns of text; ``lines`` are the line numbers in the file, the header being 1."""
 
     path: Path
@@ -23,11 +23,11 @@ class Table:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def rows(self, which: np.ndarray) -> "Table":
+    def rows(self, which: np.ndarray) -> "CsvColumns":
         """The rows at these places."""
         places = which.tolist()
         columns = {name: [text[i] for i in places] for name, text in self.columns.items()}
-        return Table(self.path, columns, [self.lines[i] for i in places])
+        return CsvColumns(self.path, columns, [self.lines[i] for i in places])
 
     def numbers(self, column: str) -> np.ndarray:
         """The column as finite float64 numbers."""
@@ -83,7 +83,7 @@ def _time(text: str, format: str | None) -> datetime | None:
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
-def read_table(path: Path | str, columns: Sequence[str]) -> Table:
+def read_table(path: Path | str, columns: Sequence[str]) -> CsvColumns:
     """The named columns of a CSV file with a header; a name that ends in .gz is unpacked."""
     path = Path(path)
     if not path.is_file():
@@ -117,4 +117,4 @@ def read_table(path: Path | str, columns: Sequence[str]) -> Table:
                 f"Correct it."
             )
     texts = {c: [row[names.index(c)] for _, row in rows] for c in columns}
-    return Table(path, texts, [line for line, _ in rows])
+    return CsvColumns(path, texts, [line for line, _ in rows])
