@@ -61,8 +61,9 @@ def paired(
     common = [(ours[seed], theirs[seed]) for seed in seeds]
     if len(seeds) == 1:
         half = _half_over_origins(*common[0], measure)
-        ends = (None, None) if half is None else (mean - half, mean + half)
-        return PairedDifference(opponent, 1, mean, *ends, over_rows=half is not None)
+        if half is None:
+            return PairedDifference(opponent, 1, mean, None, None)
+        return PairedDifference(opponent, 1, mean, mean - half, mean + half, over_rows=True)
     half = _half_over_rows(common, measure)
     over_rows = half is not None
     if half is None:
