@@ -5,8 +5,8 @@
     docs/decision-quality.md   DF2 beside the best opponent (quality.py)
 
 Single fits, tuned ones and cross-fitted ones are in separate parts everywhere. Pages also have
-parts whose marks name a command, such as ``costscape contest space``; they hold what it prints. Parts
-named in PARTS hold the numbers of rows that a command has stored.
+parts whose marks name a command, such as ``costscape contest space``; they hold what it prints.
+Parts named in PARTS hold the numbers of rows that a command has stored.
 
 python benchmarks/write_tables.py
 """
