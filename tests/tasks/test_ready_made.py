@@ -46,6 +46,20 @@ def test_the_best_order_is_the_quantile_of_the_prices():
     )
 
 
+def test_a_service_level_raises_orders_to_that_quantile_of_the_demand():
+    """The cheapest order is the 80 % quantile of the first product; 95 % are asked for."""
+    X = np.zeros((len(Y), 1))
+    X[:, 0] = np.arange(len(Y))
+    task = cs.newsvendor([4.0, 99.0], 1.0, upper=50.0, service=0.95)
+    model = cs.NearestNeighbours(task, k=33).fit(X, Y.numpy())
+    near = Y[:33].sort(0).values  # of the first row of X, 33 neighbours
+    a = model.decide(X[:1])[0]
+    assert a[0] == pytest.approx(float(near[31, 0]), abs=0.02)  # 32 of 33 are at least 95 %
+    assert a[1] == pytest.approx(float(near[32, 1]), abs=0.02)  # the price asks for 99 %
+    with pytest.raises(ValueError, match="level between 0 and 1"):
+        cs.newsvendor(4.0, 1.0, upper=50.0, service=95, dim=2)
+
+
 def test_the_best_bid_is_the_quantile_of_the_prices():
     a = best(TASKS["bids"]).action[0]
     ranks = [int(np.ceil(41 * (p - 20) / 60)) - 1 for p in (50, 40)]

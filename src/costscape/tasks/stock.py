@@ -1,5 +1,8 @@
 """Orders before the demand is known: a missing piece and a spare piece have a price each."""
 
+from torch import Tensor
+
+from costscape.chance import Chance
 from costscape.sets import Box, Budget, Whole
 from costscape.sets.constraint_set import Polyhedral
 from costscape.sets.validation import Numbers
@@ -14,6 +17,7 @@ def newsvendor(
     capacity: float | None = None,
     upper: Numbers | None = None,
     pack: Numbers | None = None,
+    service: float | None = None,
     dim: int | None = None,
 ) -> SeparableTask:
     """Order a_i pieces of each product (or for each day) before the demand y_i is known.
@@ -28,6 +32,8 @@ def newsvendor(
         upper: a number or a vector (d,), default None. The most pieces of each product. One of
             capacity and upper is needed.
         pack: a number or a vector (d,), default None. Pieces in a pack: orders are whole packs.
+        service: float in (0, 1), default None. The least probability with which the order of each
+            product covers its demand; decisions keep it, see ``Chance``.
         dim: int, default None. d, where all prices are numbers.
 
     For one product without limits the best order is the under / (under + over) quantile of the
@@ -62,4 +68,9 @@ def newsvendor(
         hindsight=CutOff(limited.bounds[1]) if plain else None,
         cvxpy=cost.cvxpy,
         normal=cost.mean,
+        chance=None if service is None else Chance(_missing, service),
     )
+
+
+def _missing(y: Tensor, a: Tensor) -> Tensor:
+    return y - a
