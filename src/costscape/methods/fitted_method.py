@@ -21,9 +21,10 @@ from costscape.risk.calibration import Calibration
 from costscape.risk.measures import Risk
 from costscape.sets import Box, ConstraintSet
 from costscape.task import Refusal, Task
+from costscape.training.settings import Checked
 
 
-class FittedMethod(ABC):
+class FittedMethod(Checked, ABC):
     """x -> a in C, by a model. Names that end in ``_`` are learned."""
 
     task: Task

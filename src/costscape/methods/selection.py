@@ -24,6 +24,7 @@ from costscape.solvers import Objective, Solver
 from costscape.solvers.auto import resolve
 from costscape.task import SeparableTask, Task
 from costscape.training.fit_state import Score
+from costscape.training.settings import Checked
 
 ROWS, COSTLY_ROWS = 500, 128  # held-out rows of a fold, with an exact solver and with others
 NEAR, SPREAD = 25, 17  # actions between the candidates' decisions, and over all of C
@@ -114,7 +115,7 @@ def candidate_line(name: str, costs: Tensor, folds: int, weight: float) -> Candi
     return Candidate(name, float(paid.mean()), error, folds, weight)
 
 
-class Selection(ABC):
+class Selection(Checked, ABC):
     """A frozen dataclass of settings: held-out costs -> weights of the candidates."""
 
     @abstractmethod

@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 from costscape.models.scaling import Units
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.task import Task
+from costscape.training.settings import Checked
 
 
 class ForecastNetwork(nn.Module, ABC):
@@ -59,7 +60,7 @@ class ForecastNetwork(nn.Module, ABC):
 
 
 @dataclass(frozen=True)
-class Forecast(ABC):
+class Forecast(Checked, ABC):
     """The settings of a forecast, from which a method builds its network."""
 
     @abstractmethod

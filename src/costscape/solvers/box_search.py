@@ -43,6 +43,7 @@ from costscape.solvers.grid_minima import (
     promising_cells,
 )
 from costscape.solvers.solver import Objective, Solution, Solver
+from costscape.training.settings import AtLeast2, Count, Natural
 
 CONVEX_GRID = 9  # points where each x has its own outcomes and f is convex
 GRID_COSTS = 2**22  # costs of the first grid in memory at once
@@ -78,11 +79,11 @@ class Separable(Solver):
 
     quick: ClassVar[bool] = True
 
-    grid: int = 1025
-    own_grid: int = 65
-    cells: int = 6
-    basins: int = 3
-    halvings: int = 20
+    grid: AtLeast2 = 1025
+    own_grid: AtLeast2 = 65
+    cells: Natural = 6
+    basins: Count = 3
+    halvings: Natural = 20
     prune: float = 1e-6
 
     def __post_init__(self) -> None:

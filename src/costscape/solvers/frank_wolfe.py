@@ -16,6 +16,7 @@ from costscape.sets import Box, Budget, ConstraintSet, Simplex
 from costscape.solvers.graph_replay import Replayed, value_and_slope
 from costscape.solvers.solver import Objective, Solution, Solver, better
 from costscape.task import Refusal, Task
+from costscape.training.settings import Count
 
 SEARCH = 8  # most evaluations along one direction; a quadratic needs two
 FLAT = 0.1  # a step is long enough when the slope along it has fallen to this share
@@ -43,7 +44,7 @@ class FrankWolfe(Solver):
     tensor([[0.5000, 0.3000, 0.2000]])
     """
 
-    steps: int = 100
+    steps: Count = 100
     tol: float = 1e-6
 
     def __post_init__(self) -> None:

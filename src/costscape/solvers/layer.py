@@ -7,9 +7,10 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost
 from costscape.task import Refusal, Task
+from costscape.training.settings import Checked
 
 
-class Layer(ABC):
+class Layer(Checked, ABC):
     """The base of all layers: a*(x) = argmin over C of g(x, a), with gradients to the scenarios.
 
     A layer is a frozen dataclass of settings; this base has none. The answer is differentiable

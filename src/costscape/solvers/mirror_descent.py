@@ -8,6 +8,7 @@ from torch import Tensor
 
 from costscape.sets import Budget, ConstraintSet, Simplex
 from costscape.solvers.solver import Objective, Solution, Solver, better
+from costscape.training.settings import Count, Positive
 
 AWAY = 0.1  # from a given start towards the centre: no product leaves a coordinate that is 0
 
@@ -34,8 +35,8 @@ class MirrorDescent(Solver):
     tensor([[0.5000, 0.3000, 0.2000]])
     """
 
-    lr: float = 4.0
-    steps: int = 500
+    lr: Positive = 4.0
+    steps: Count = 500
     constant_rate: bool = False
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:

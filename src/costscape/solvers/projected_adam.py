@@ -9,6 +9,7 @@ from costscape.risk.surfaces import RiskCost
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, ConstraintSet, Finite, Whole
 from costscape.solvers.solver import Objective, Solution, Solver, better
+from costscape.training.settings import Count, Positive
 
 BLOCK = 2**20  # numbers in one evaluation of f
 
@@ -36,9 +37,9 @@ class ProjectedAdam(Solver):
     tensor([[0.5000, 0.3000, 0.2000]])
     """
 
-    lr: float = 0.05
-    steps: int = 200
-    starts: int = 2
+    lr: Positive = 0.05
+    steps: Count = 200
+    starts: Count = 2
     seed: int = 0
     constant_rate: bool = False
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from costscape.sets import Box, ConstraintSet, RowSets
 from costscape.task import Refusal
+from costscape.training.settings import Checked
 
 Objective = Callable[[Tensor], Tensor]  # actions (B or 1, J, d) -> costs (B, J)
 
@@ -29,7 +30,7 @@ class Solution:
     gap: Float[Tensor, "B"] | None = None
 
 
-class Solver(ABC):
+class Solver(Checked, ABC):
     """Finds, for each of B contexts, an action of C with the least objective.
 
     The base of all solvers. A solver is a frozen dataclass of settings, without state between

@@ -1,8 +1,13 @@
-"""The settings of a training run."""
+"""Settings that are checked when they are made, and those of a training run."""
 
-from dataclasses import dataclass, replace
-from math import ceil
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cache, wraps
+from math import ceil, isnan
+from numbers import Integral, Real
 from pathlib import Path
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import torch
 
@@ -13,7 +18,107 @@ PATIENCE = 5  # early stopping waits for this part of the epochs, where it is no
 
 
 @dataclass(frozen=True)
-class Training:
+class Range:
+    """The numbers that a setting may be: at least ``least``, or above it."""
+
+    least: float
+    open: bool = False
+
+    def holds(self, value: float) -> bool:
+        return value > self.least if self.open else value >= self.least
+
+    def __str__(self) -> str:
+        return f"{'above' if self.open else 'of at least'} {self.least:g}"
+
+
+Natural = Annotated[int, Range(0)]
+Count = Annotated[int, Range(1)]
+AtLeast2 = Annotated[int, Range(2)]
+Positive = Annotated[float, Range(0, open=True)]
+NotNegative = Annotated[float, Range(0)]
+
+
+class Checked:
+    """A dataclass of settings; the type and the range of each are checked when it is made.
+
+    The annotation of a field says what it may be. Numbers of numpy become those of Python.
+    """
+
+    def __init_subclass__(cls, **facts: Any) -> None:
+        super().__init_subclass__(**facts)
+        own = vars(cls).get("__post_init__")
+        if own is not None:
+
+            @wraps(own)
+            def checked(self: "Checked") -> None:
+                _check(self)
+                own(self)
+
+            cls.__post_init__ = checked  # type: ignore[method-assign]
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+def _check(settings: Any) -> None:
+    for name, hint in _hints(type(settings)).items():
+        value = getattr(settings, name)
+        if isinstance(value, Integral | Real) and type(value).__module__ == "numpy":
+            value = value.item()
+            object.__setattr__(settings, name, value)
+        if not _fits(value, hint):
+            error = ValueError if _fits(value, hint, ranges=False) else TypeError
+            raise error(
+                f"{type(settings).__name__} needs {name} to be {_words(hint)}, but got {value!r}."
+            )
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {f.name: hints[f.name] for f in fields(cls) if f.init}  # type: ignore[arg-type]
+
+
+def _fits(value: Any, hint: Any, ranges: bool = True) -> bool:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        limit = next((extra for extra in args[1:] if isinstance(extra, Range)), None)
+        return _fits(value, args[0], ranges) and not (ranges and limit and not limit.holds(value))
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, one, ranges) for one in args)
+    if hint in (None, type(None)):
+        return value is None
+    if hint is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    if hint is float:
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        return number and not (ranges and isnan(value))
+    if origin is Callable:
+        return callable(value)
+    kind = origin or hint
+    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return not isinstance(value, str | int | float) and value is not None
+    return isinstance(value, kind)
+
+
+def _words(hint: Any) -> str:
+    """The annotation as a sentence has it."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return " ".join([_words(args[0]), *(str(extra) for extra in args[1:])])
+    if origin in (Union, types.UnionType):
+        return " or ".join(_words(one) for one in args)
+    if origin is Callable:
+        return "a function"
+    known = {int: "a whole number", float: "a number", bool: "True or False", type(None): "None"}
+    if hint in known:
+        return known[hint]
+    name = getattr(origin or hint, "__name__", str(hint))
+    return "a text" if hint is str else f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+@dataclass(frozen=True)
+class Training(Checked):
     """How a network is fitted: Adam over shuffled batches.
 
     Args:
@@ -49,14 +154,14 @@ class Training:
     torch.Size([4, 1])
     """
 
-    epochs: int | None = None
-    batch_size: int = 64
-    lr: float | None = None
-    weight_decay: float = 0.0
+    epochs: Count | None = None
+    batch_size: Count = 64
+    lr: Positive | None = None
+    weight_decay: NotNegative = 0.0
     decay: bool = True
-    patience: int | None = None
-    smooth: int = 1
-    score_every: int = 1
+    patience: Count | None = None
+    smooth: Count = 1
+    score_every: Count = 1
     checkpoint: Path | str | None = None
     device: str | None = None
     compile: bool = False
@@ -64,12 +169,12 @@ class Training:
     progress: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience", "smooth", "score_every"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"Training needs {name} of at least 1, but got {value}.")
-        if self.lr is not None and not self.lr > 0:
-            raise ValueError(f"Training needs a positive lr, but got {self.lr}.")
+        try:
+            torch.device(self.device or "cpu")
+        except RuntimeError:
+            raise ValueError(
+                f"Training needs device to be such as 'cpu' or 'cuda:0', but got {self.device!r}."
+            ) from None
 
     def for_rows(self, rows: int) -> "Training":
         """The same settings with epochs and patience set for this number of training rows.
@@ -84,7 +189,14 @@ class Training:
 
     def where(self) -> torch.device:
         """The device of the fit."""
-        return torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        there = torch.cuda.is_available()
+        device = torch.device(self.device or ("cuda" if there else "cpu"))
+        if device.type == "cuda" and not there:
+            raise ValueError(
+                f"Training has device={self.device!r}, but torch finds no GPU here. Leave it out, "
+                f"or take device='cpu'."
+            )
+        return device
 
 
 def check_ema(owner: str, ema: float | None) -> None:

@@ -21,13 +21,14 @@ from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Finite, RowSets, Whole
 from costscape.sets.row_sets import ScaledRows
 from costscape.task import SeparableTask, Task
+from costscape.training.settings import Checked
 
 LABELS = 1024  # training labels, evenly spread, from which the unit of the loss is computed
 SHARED_ACTIONS, OWN_ACTIONS = 50, 12  # where all x share their outcomes, and where not
 POINTS = 8  # sampled actions on each chord through C
 
 
-class Target(ABC):
+class Target(Checked, ABC):
     """A frozen dataclass of settings: how far g is from the costs of the pairs of a batch."""
 
     least: int = 1  # actions it needs

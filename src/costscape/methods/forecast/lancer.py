@@ -30,12 +30,13 @@ from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import History, Training
+from costscape.training.settings import Checked
 
 ROWS = 4096  # forecast at once
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(Checked):
     """Gradient steps of Adam in one round of LANCER.
 
     Args:

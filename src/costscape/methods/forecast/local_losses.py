@@ -24,6 +24,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.training.progress import progress
+from costscape.training.settings import Checked
 
 FLOOR = 1e-3
 HELD = 2**22  # numbers of one step of the fit held at once
@@ -34,7 +35,7 @@ Errors = Float[Tensor, "n K d"]
 Losses = Float[Tensor, "n K"]
 
 
-class LocalLoss(ABC):
+class LocalLoss(Checked, ABC):
     """A family of losses phi(e); one row of ``parameters`` is one member of it.
 
     ``rate`` is Adam's, in a fit of the parameters.
