@@ -19,7 +19,13 @@ class Estimator(FittedMethod):
     """A method as scikit-learn's tools use it: pipelines, searches, cross-validation.
 
     Settings of a part have two underscores in their name: ``training__lr`` is the ``lr`` of
-    ``training``, and ``method__k`` is the ``k`` of the method inside a CrossFit.
+    ``training``, and ``method__k`` is the ``k`` of the method inside a CrossFit. ``seed`` is what
+    scikit-learn calls ``random_state``.
+
+    >>> import costscape as cs
+    >>> method = cs.CrossFit(cs.NearestNeighbours(cs.problems.inventory()))
+    >>> method.set_params(method__k=5).get_params()["method__k"]
+    5
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

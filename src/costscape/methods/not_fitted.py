@@ -3,5 +3,5 @@
 from sklearn.exceptions import NotFittedError
 
 
-class NotFitted(NotFittedError, RuntimeError):
+class NotFitted(NotFittedError, RuntimeError):  # type: ignore[misc]
     """A method was asked to decide before ``fit``. It is also scikit-learn's NotFittedError."""
