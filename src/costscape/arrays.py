@@ -88,7 +88,7 @@ def read(
         raise ValueError(
             f"{name} needs numbers that are finite in {str(dtype).removeprefix('torch.')}, but "
             f"{_place(value, at)} holds {source[at].item()} ({len(bad)} such). "
-            f"Fill these values or drop their rows."
+            f"Fill values that are NaN or infinite, or drop their rows."
         )
     return tensor, form
 
@@ -260,6 +260,11 @@ def _of_array(value: Any, name: str) -> np.ndarray:
         ) from error
     if array.dtype.kind in "biuf":
         return array
+    if hasattr(value, "toarray"):  # numpy holds a sparse matrix of scipy as one object
+        raise TypeError(
+            f"{name} needs a dense array, but got a sparse {type(value).__name__}. Pass "
+            f"{name.split()[0]}.toarray()."
+        )
     problem = f"got {type(value).__name__} of dtype {array.dtype}"
     if array.ndim and array.dtype.kind in "OUS":
         for at, item in np.ndenumerate(np.asarray(value, dtype=object)):

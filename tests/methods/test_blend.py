@@ -319,9 +319,15 @@ def untyped(monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
-@pytest.mark.parametrize("methods", [[], (), 3])
-def test_a_list_without_methods_is_refused(newsvendor, untyped, methods):
-    with pytest.raises(ValueError, match="Blend needs a list of at least one method, but got"):
+@pytest.mark.parametrize(
+    ("methods", "error", "message"),
+    [
+        ([], ValueError, "Blend needs a list of at least one method, but got"),
+        (3, TypeError, "Blend needs methods to be a Sequence or None, but got 3"),
+    ],
+)
+def test_a_list_without_methods_is_refused(newsvendor, untyped, methods, error, message):
+    with pytest.raises(error, match=message):
         Blend(newsvendor(), methods)
 
 

@@ -272,12 +272,8 @@ def test_what_is_no_method_is_refused(newsvendor, monkeypatch):
     import jaxtyping
 
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
-    for wrong, name in (
-        (NearestNeighbours, "ABCMeta"),
-        (newsvendor(), "SeparableTask"),
-        (3, "int"),
-    ):
-        with pytest.raises(TypeError, match=f"CrossFit needs unfitted methods.* but got {name}"):
+    for wrong in (NearestNeighbours, newsvendor(), 3):
+        with pytest.raises(TypeError, match="CrossFit needs method to be a Method, but got"):
             CrossFit(wrong)
 
 

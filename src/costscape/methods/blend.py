@@ -64,7 +64,7 @@ class Blend(EnsembleMethod):
     default_rate: ClassVar[float | None] = None  # DF2 and the mixture have different ones
 
     task: Task
-    methods: list[Method] | None = None
+    methods: Sequence[Method] | None = None
     folds: int = 4
     selection: Selection = field(default_factory=Greedy)
     most_scenarios: int = MOST

@@ -14,6 +14,8 @@ from costscape.data import Dataset, check_folds, join, time_folds
 from costscape.methods.ensemble import MOST, EnsembleMethod, Job, fit_jobs
 from costscape.methods.method import Method
 from costscape.methods.surfaces import check_scenarios
+from costscape.solvers import Solver
+from costscape.task import Task
 from costscape.training import Diverged, Training
 
 
@@ -46,8 +48,23 @@ class CrossFit(EnsembleMethod):
     def __post_init__(self) -> None:
         check_scenarios("CrossFit", self.method)
         check_folds("CrossFit", self.folds)
+
+    @property
+    def task(self) -> Task:  # type: ignore[override]
+        """The task of the method inside."""
+        return self.method.task
+
+    @property
+    def solver(self) -> Solver:  # type: ignore[override]
+        """The solver of the method inside."""
         method: Any = self.method
-        self.task, self.solver, self.seed = method.task, method.solver, method.seed
+        solver: Solver = method.solver
+        return solver
+
+    @property
+    def seed(self) -> int:  # type: ignore[override]
+        """The seed of the method inside."""
+        return self.method.seed
 
     def changed(self, **settings: Any) -> "CrossFit":
         own = {f.name for f in fields(self)}

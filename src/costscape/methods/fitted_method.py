@@ -175,7 +175,9 @@ class FittedMethod(Checked, ABC):
 
     def _fitted(self) -> nn.Module:
         if self.model_ is None:
-            raise RuntimeError(
+            from costscape.methods.not_fitted import NotFitted  # sklearn is slow to import
+
+            raise NotFitted(
                 f"This {type(self).__name__} has not been fitted. Call fit(X, Y) first."
             )
         return self.model_
@@ -204,7 +206,7 @@ class FittedMethod(Checked, ABC):
         if tuple(x.shape[1:]) != self.x_shape_:
             raise ValueError(
                 f"X needs rows of shape {self.x_shape_}, as in fit, but has rows of shape "
-                f"{tuple(x.shape[1:])}. One single row is passed as x[None], or as "
+                f"{tuple(x.shape[1:])}. Reshape your data: one single row is x[None], or "
                 f"frame.iloc[[i]]."
             )
         assert self.task_ is not None

@@ -19,8 +19,9 @@ from costscape.context import SetOfContext
 from costscape.data import Dataset, Fold, fold_numbers, join
 from costscape.methods import saving
 from costscape.methods.cost_probe import check_axes, cost_sample, probe_cost
+from costscape.methods.estimator import Estimator
 from costscape.methods.fit_record import FitRecord
-from costscape.methods.fitted_method import FittedMethod, setting_names
+from costscape.methods.fitted_method import setting_names
 from costscape.methods.kept_rows import NUMBERS, ROWS, KeptRows
 from costscape.methods.update_result import NewRows, Update
 from costscape.solvers.solver import check_solver
@@ -33,7 +34,7 @@ APART = 1000  # between the seeds of two folds of a candidate
 HELD_OUT = 0.2  # the share of the rows, the latest, that chooses the epoch when no val is given
 
 
-class Method(FittedMethod):
+class Method(Estimator):
     """Learns to decide. Settings are arguments of the constructor; ``fit`` takes the data.
 
     ``fit`` discards any earlier fit and returns the method itself. Features and outcomes are numpy

@@ -7,7 +7,7 @@ from functools import cache, wraps
 from math import ceil, isnan
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import torch
 
@@ -93,6 +93,8 @@ def _fits(value: Any, hint: Any, ranges: bool = True) -> bool:
     if hint is float:
         number = isinstance(value, Real) and not isinstance(value, bool)
         return number and not (ranges and isnan(value))
+    if origin is Literal:
+        return value in args
     if origin is Callable:
         return callable(value)
     kind = origin or hint
@@ -108,6 +110,8 @@ def _words(hint: Any) -> str:
         return " ".join([_words(args[0]), *(str(extra) for extra in args[1:])])
     if origin in (Union, types.UnionType):
         return " or ".join(_words(one) for one in args)
+    if origin is Literal:
+        return " or ".join(map(repr, args))
     if origin is Callable:
         return "a function"
     known = {int: "a whole number", float: "a number", bool: "True or False", type(None): "None"}

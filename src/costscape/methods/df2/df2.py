@@ -118,6 +118,8 @@ class DF2(Presets, EnsembleMethod):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"DF2 needs {name} of at least 1, but got {value}.")
+        if not isinstance(self.target, Target):
+            raise TypeError(f"DF2 needs a target such as Slopes(), but got {self.target!r}.")
         self.target.check(self.actions)
         if not self.outcome_share >= 0:
             raise ValueError(f"DF2 needs outcome_share >= 0, but got {self.outcome_share}.")
