@@ -137,7 +137,7 @@ def _wind(path: Path, settings: dict[str, Any], every: int) -> list[str]:
     wind_picture(path, _curves(model, task, *test))
     lines = [f"  {name:20}{number(result.cost):>8}" for name, result in results.items()]
     return [
-        f"WIND BIDS of twelve hours, a French wind farm (ENGIE); cost on {len(test[0]):,} windows.",
+        f"WIND BIDS of 12 hours, a French wind farm (ENGIE); cost on {len(test[0]):,} windows.",
         *lines,
         "Twelve hours ahead, the past day tells little: all that weigh risk are close together.",
     ]
@@ -148,12 +148,12 @@ def _parts(data: Splits) -> tuple[Any, ...]:
 
 
 def _curves(model: DF2, task: Task, x: torch.Tensor, y: torch.Tensor) -> list[Curve]:
-    """The first hour of three test rows: a calm, a usual and a windy bid."""
+    """The first hour of three test rows, from a low to a high bid."""
     bids = model.decide(x)
     order = bids[:, 0].argsort()
     line = torch.linspace(0.0, float(task.feasible.bounds[1][0]), 401)
     curves = []
-    for share, title in ((0.1, "a calm day"), (0.5, "a usual day"), (0.9, "a windy day")):
+    for share, title in ((0.1, "calm"), (0.8, "a breeze"), (0.97, "windy")):
         row = int(order[int(share * (len(order) - 1))])
         actions = bids[row].expand(1, len(line), -1).clone()
         actions[..., 0] = line

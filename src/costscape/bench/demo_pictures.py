@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0588a", "#8a6d00")
 DEMAND, FIRST = "#cfd4d8", 2.4
-SHOWN = 1.6  # a curve is shown up to so many times its least cost
+SHOWN = 2.0  # a curve is shown up to so many times its least cost
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ def orders_picture(
 
     ``saved`` is summed up, in thousands of euros; its first method is drawn strongest.
     """
+    from matplotlib.dates import ConciseDateFormatter, DateFormatter
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.6), layout="constrained")
@@ -47,22 +48,24 @@ def orders_picture(
         for (name, orders), colour in zip(product.orders.items(), COLOURS, strict=False):
             style: dict[str, Any] = {"linewidth": FIRST} if colour == COLOURS[0] else {}
             axes.step(days, orders, where="mid", color=colour, label=name, **style)
-        low = 0.6 * min(float(v.min()) for v in (product.demand, *product.orders.values()))
-        axes.set_ylim(bottom=low)
         axes.set(title=product.title, ylabel="pieces")
     panels[0].tick_params(labelbottom=False)
-    panels[-1].tick_params(axis="x", rotation=20)
-    panels[0].legend(frameon=False, ncols=3, fontsize=8, loc="upper left")
-    panels[0].margins(y=0.3)
+    panels[0].set_ylim(top=1.35 * max(float(v.max()) for v in _heights(products[0])))
+    panels[0].legend(frameon=False, ncols=3, fontsize=8.5, loc="upper left")
     right = figure.add_subplot(grid[:, 1])
     for (name, line), colour in zip(saved.items(), COLOURS, strict=False):
         wide = FIRST if colour == COLOURS[0] else 1.3
         right.plot(dates, line, color=colour, linewidth=wide, label=f"{name}: {line[-1]:.1f}")
     right.axhline(0, color="#59626b", linestyle="--", linewidth=1, label="last week's sales: 0")
     right.set(title="Saved, thousand euros", ylabel="")
-    right.tick_params(axis="x", rotation=20)
     right.legend(frameon=False, fontsize=8.5, loc="upper left")
+    panels[-1].xaxis.set_major_formatter(DateFormatter("%-d %b"))
+    right.xaxis.set_major_formatter(ConciseDateFormatter(right.xaxis.get_major_locator()))
     _write(figure, [*panels, right], path)
+
+
+def _heights(product: Product) -> list[np.ndarray]:
+    return [product.demand, *product.orders.values()]
 
 
 @dataclass(frozen=True)
@@ -85,15 +88,15 @@ def wind_picture(path: Path, curves: Sequence[Curve]) -> None:
     for axes, curve in zip(panels, curves, strict=True):
         a, g = curve.bids, curve.costs
         near = a[g <= g.min() + (SHOWN - 1) * abs(g.min())]
-        low, high = min(near.min(), curve.energy), max(near.max(), curve.energy)
-        room = 0.05 * (high - low)
-        inside = (a >= low - room) & (a <= high + room)
+        low, high = near.min(), near.max()
+        inside = (a >= low) & (a <= high)
         axes.plot(a[inside], g[inside], color=COLOURS[0], linewidth=FIRST, label="expected cost")
         at = float(np.interp(curve.bid, a, g))
         axes.plot(curve.bid, at, "o", color=COLOURS[1], label=f"bid {curve.bid:.2f}")
-        axes.axvline(
-            curve.energy, color="#59626b", linestyle=":", label=f"energy {curve.energy:.2f}"
-        )
+        beyond = " (beyond)" * (not low <= curve.energy <= high)
+        at = curve.energy if not beyond else float("nan")
+        words = f"energy {curve.energy:.2f}{beyond}"
+        axes.axvline(at, color="#59626b", linestyle=":", label=words)
         axes.set(title=curve.title, xlabel="bid (2.05 MWh)")
         axes.legend(frameon=False, fontsize=8.5)
     panels[0].set_ylabel("cost of the hour")
