@@ -1,19 +1,19 @@
 """The command line, and the demo behind it."""
 
+import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import costscape
-from costscape import Constant, evaluate
 from costscape.bench import METHODS, PROBLEM_FAMILIES, PROBLEMS, demo
+from costscape.bench.demo_store import TRUCK, store, store_orders
 from costscape.cli import app
-from costscape.data import Splits
-from costscape.problems import inventory, sales
 from costscape.training import Training
 
 
@@ -86,44 +86,46 @@ def test_demo_prints_what_run_returns_and_hands_it_its_options(monkeypatch):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """The demo on a few windows and few epochs: its folder, its data, its text."""
-    whole = sales()
-    splits = Splits(whole.splits.train[:300], whole.splits.val[:100], whole.splits.test[:150])
+    """The demo on every 6th day with few epochs: its folder and its text."""
     out = tmp_path_factory.mktemp("demo") / "new"
     brief = Training(epochs=2, progress=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "sales", lambda: replace(whole, splits=splits))
-        quick = demo.DF2.quick
-        made = lambda task, seed: replace(quick(task, seed=seed), training=brief)  # noqa: E731
-        patch.setattr(demo.DF2, "quick", staticmethod(made))
-        text = demo.run(out, seed=1)
-    return out, splits, text
+    return out, demo.run(out, seed=1, training=brief, every=6, progress=False)
 
 
-def test_the_demo_writes_its_picture(shown):
-    out, _, text = shown
-    picture = out / "cost_curve.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert picture.stat().st_size > 10_000
-    assert str(picture) in text
+def test_the_demo_writes_pictures_and_a_page(shown):
+    out, text = shown
+    for name in ("orders.png", "wind.png"):
+        picture = out / name
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert picture.stat().st_size > 10_000
+        assert str(picture) in text
+    assert "<svg" in (out / "orders.html").read_text()
 
 
-def test_the_demo_names_its_data(shown):
-    _, data, text = shown
-    learned, chosen = (str(part.dates[-1])[:10] for part in (data.train, data.val))
-    assert f"Learned from 300 windows up to {learned}, epoch chosen on 100 up to {chosen}" in text
-    assert f"tested on 150 windows from {str(data.test.dates[0])[:10]} on" in text
+def test_the_demo_measures_what_people_do_by_hand(shown):
+    _, text = shown
+    data, task = store(every=6), store_orders()
+    rows = len(data.y) - round(0.8 * len(data.y))
+    cost = task.cost(torch.tensor(data.y[-rows:]), torch.tensor(data.last_week[-rows:])).mean()
+    (line,) = [line for line in text.splitlines() if line.startswith("today's decisions  ")]
+    assert float(line.split()[2]) == pytest.approx(float(cost), rel=1e-3)
+    assert (data.last_week.sum(1) <= TRUCK).all()
+    assert (data.last_week[1:] <= data.y[:-1].max() + 1).all()
 
 
-def test_the_table_of_the_demo_has_the_regret_of_each_method(shown):
-    _, data, text = shown
-    lines = text.splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("method"))
-    rows = {line[:21].strip(): line[21:].split() for line in lines[first + 1 : first + 4]}
-    assert list(rows) == ["best constant order", "nearest neighbours", "DF2, one network"]
-    model = Constant(inventory()).fit(data.train.x, data.train.y, val=(data.val.x, data.val.y))
-    regret = evaluate(model, data.test.x, data.test.y).regret
-    assert float(rows["best constant order"][0]) == pytest.approx(regret, abs=0.006)
+def test_the_demo_says_what_is_saved_and_where_nothing_is(shown):
+    _, text = shown
+    for name in ("today's decisions", "point forecast", "safety stock", "nearest neighbours"):
+        assert re.search(rf"^  against {name} +-?[\d,]+ \[", text, re.M)
+    assert "Without a limit on the truck, DF2 (one network) is" in text
+    assert "WIND BIDS" in text
+
+
+def test_the_features_of_the_store_are_of_the_days_before():
+    data = store()
+    assert data.x.shape == (len(data.y), 6 * 14 + 7)
+    assert np.array_equal(data.x[1:, 13 * 6 : 14 * 6], data.y[:-1])  # yesterday
+    assert np.array_equal(data.x[7:, 7 * 6 : 8 * 6], data.y[:-7])  # the same weekday
 
 
 def test_fetch_says_what_to_do_by_hand_where_a_login_is_needed(tmp_path):

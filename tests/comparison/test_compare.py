@@ -1,7 +1,8 @@
 """cs.compare: known truths, fair tests, plain words."""
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ import costscape as cs
 from costscape.block_bootstrap import block_length, difference, resampled, standard_error
 from costscape.comparison import Difference, Standing
 from costscape.comparison.advice import advise, recommend
+from costscape.comparison.candidates import usual_time
 from costscape.data import Dataset
 from costscape.task import Refusal
 
@@ -96,24 +98,26 @@ def test_where_a_gaussian_is_the_truth_it_is_enough():
     x, y = pairs(1200, seed=3)
     longer = cs.Training(epochs=25, lr=0.005, progress=False)
     made = {"DF2": df2(task, longer), "Gaussian": gaussian(task), "constant": cs.Constant(task)}
-    found = quiet(task, x, y, methods=made, seeds=1)
+    found = quiet(task, x, y, methods=made, seeds=1, prefer="simple")
     assert found.recommended == "Gaussian"
-    assert found.advice.startswith("Use Gaussian: ")
+    assert found.advice.startswith("Use Gaussian, the simplest method that is not clearly worse")
     assert found["constant"].above_best.clear
     # the 3/4 quantile of a normal of deviation 0.2 costs 4 x 0.2 x phi(0.674)
     assert found["Gaussian"].cost == pytest.approx(0.8 * 0.3178, rel=0.1)
-    assert "no difference can be seen, so the simpler model is enough here" in found.advice
+    assert replace(found, prefer=None).recommended == found.best == "DF2"
+    assert "With Gaussian, the simplest that is not clearly" in replace(found, prefer=None).advice
 
 
 def test_where_x_is_noise_the_constant_is_advised():
     task = newsvendor()
     x, y = pairs(1000, effect=0.0)
     methods = {"Gaussian": gaussian(task), "neighbours": cs.NearestNeighbours(task)}
-    found = quiet(task, x, y, methods={**methods, "constant": cs.Constant(task)}, seeds=1)
+    methods["constant"] = cs.Constant(task)
+    found = quiet(task, x, y, methods=methods, seeds=1, prefer="simple")
     assert len(found.standings) == 3
     assert found.recommended == "constant"
-    assert "Use constant: " in found.advice
-    assert "x carries no usable information for this decision at this sample" in found.advice
+    assert found.advice.startswith("Use constant")
+    assert "x carries little usable information for this decision at this sample" in found.advice
 
 
 def test_where_y_has_two_peaks_a_point_forecast_is_clearly_worse():
@@ -126,8 +130,8 @@ def test_where_y_has_two_peaks_a_point_forecast_is_clearly_worse():
     found = quiet(task, x, y, methods={"point": point, "neighbours": cs.NearestNeighbours(task)})
     assert found.best == found.recommended == "neighbours"
     assert found["point"].above_best.low > 0.3
-    assert found.advice.startswith("Use neighbours: it clearly costs least, ")
-    assert "The next, point, costs " in found.advice
+    assert re.match("Use neighbours: the mean cost of .* is clearly the lowest. ", found.advice)
+    assert "With point, the next, it is higher by " in found.advice
 
 
 # ---- the intervals
@@ -421,23 +425,27 @@ def test_a_tie_goes_to_the_simpler_with_the_numbers():
         ("Gaussian", (0.03, -0.01, 0.08), cs.TwoStage(TASK), {}),
         ("constant", (3.0, 2.0, 4.0), cs.Constant(TASK), {}),
     )
-    assert recommend(found).name == "Gaussian"
-    assert advise(found) == (
-        "Use Gaussian: DF2 costs least, 10.00 on average, but Gaussian costs 0.30 % [-0.10 %, "
-        "0.80 %] more, that is 0.030 [-0.010, 0.080], and no difference can be seen, so the "
-        "simpler model is enough here."
+    assert recommend(found, "simple").name == "Gaussian"
+    assert advise(found, "simple") == (
+        "Use Gaussian, the simplest method that is not clearly worse than DF2, whose mean cost of "
+        "10.00 is the lowest. With Gaussian it is higher by 0.30 % [-0.10 %, 0.80 %], that is "
+        "0.030 [-0.010, 0.080]. So Gaussian may cost up to 0.80 % more, and may save up to 0.10 %."
     )
 
 
-def test_a_loss_that_cannot_be_ruled_out_is_named():
+def test_a_tie_goes_to_the_lowest_mean_and_the_price_of_the_other_choice_is_named():
     for high, words in ((1.3, "13 %"), (0.21, "2.1 %")):
         found = row_of(
             ("DF2", NOTHING, cs.DF2(TASK), {}),
             ("neighbours", (0.1, -0.1, high), cs.NearestNeighbours(TASK), {}),
         )
+        assert recommend(found).name == "DF2"
+        assert advise(found).startswith(
+            "Use DF2: the mean cost of 10.00 is the lowest. With neighbours, the simplest that is "
+            "not clearly worse, it is higher by 1"
+        )
         assert advise(found).endswith(
-            f"is enough here. Yet {words} more cannot be ruled out: if that is much, bring more "
-            f"rows, or stay with DF2."
+            f"So neighbours instead may cost up to {words} more, and may save up to 1.0 %."
         )
 
 
@@ -447,10 +455,12 @@ def test_the_cheapest_is_advised_where_it_is_the_simpler_of_a_tie():
         ("DF2", (0.03, -0.01, 0.08), cs.DF2(TASK), {}),
         ("mixture", (0.04, -0.02, 0.1), cs.TwoStage(TASK, cs.Mixture(3)), {}),
     )
-    assert advise(found) == (
-        "Use Gaussian: DF2 costs 0.30 % [-0.10 %, 0.80 %] more, that is 0.030 [-0.010, 0.080], "
-        "and no difference can be seen (nor from mixture), so the simpler model is enough here."
+    words = (
+        "Use Gaussian: the mean cost of 10.00 is the lowest. With DF2, not clearly worse, it is "
+        "higher by 0.30 % [-0.10 %, 0.80 %], that is 0.030 [-0.010, 0.080]. So DF2 instead may "
+        "cost up to 0.80 % more, and may save up to 0.10 %. Not clearly worse either: mixture."
     )
+    assert advise(found) == advise(found, "simple") == words
 
 
 def test_a_clear_advantage_is_worth_the_less_simple_method():
@@ -459,8 +469,8 @@ def test_a_clear_advantage_is_worth_the_less_simple_method():
         ("Gaussian", (0.5, 0.3, 0.7), cs.TwoStage(TASK), {"sd": 0.01}),
     )
     assert advise(found) == (
-        "Use DF2: it clearly costs least, 10.00 on average. The next, Gaussian, costs 5.0 % "
-        "[3.0 %, 7.0 %] more, that is 0.50 [0.30, 0.70]."
+        "Use DF2: the mean cost of 10.00 is clearly the lowest. With Gaussian, the next, it is "
+        "higher by 5.0 % [3.0 %, 7.0 %], that is 0.50 [0.30, 0.70]."
     )
     unsure = row_of(
         ("DF2", NOTHING, cs.DF2(TASK), {"sd": 0.6}),
@@ -475,16 +485,12 @@ def test_a_clear_advantage_is_worth_the_less_simple_method():
 def test_few_rows_one_method_equals_and_costs_near_zero_have_their_words():
     few = row_of(("DF2", NOTHING, cs.DF2(TASK), {}), rows=12)
     assert advise(few) == (
-        "Use DF2: no other method decided. It costs 10.00 on average. There are only 12 test "
+        "Use DF2: no other method decided. The mean cost is 10.00. There are only 12 test "
         "rows: more data is needed for certainty."
     )
-    equal = row_of(
-        ("one", NOTHING, cs.DF2(TASK), {}), ("two", (0.1, -0.1, 0.3), cs.DF2(TASK, points=9), {})
-    )
-    assert advise(equal).endswith("no difference can be seen, so any of them will do.")
     zero = [standing("a", np.zeros(50), NOTHING, cs.DF2(TASK)),
             standing("b", np.ones(50), (1.0, 0.5, 1.5), cs.DF2(TASK))]  # fmt: skip
-    assert advise(zero).endswith("The next, b, costs 1.0 [0.5, 1.5] more.")
+    assert advise(zero).endswith("With b, the next, it is higher by 1.0 [0.5, 1.5].")
 
 
 def test_methods_are_ranked_from_constant_to_df2_and_then_by_time():
@@ -492,9 +498,11 @@ def test_methods_are_ranked_from_constant_to_df2_and_then_by_time():
         cs.Constant(TASK),
         cs.NearestNeighbours(TASK),
         cs.TwoStage(TASK, cs.Point()),
+        cs.SafetyStock(TASK),
         cs.RandomForest(TASK),
         cs.TwoStage(TASK, cs.Mixture(1)),
         cs.TwoStage(TASK, cs.Mixture(3)),
+        cs.DF2.quick(TASK),
         cs.DF2(TASK),
     ]
     found = row_of(*((str(i), (0.0, -1.0, 1.0), m, {"seconds": 9.0}) for i, m in enumerate(order)))
@@ -505,9 +513,9 @@ def test_methods_are_ranked_from_constant_to_df2_and_then_by_time():
     left = found[::-1]
     told = []
     while left:
-        told.append(recommend(left).name)
+        told.append(recommend(left, "simple").name)
         left = [s for s in left if s.name != told[-1]]
-    assert told == ["0", "1", "2", "3", "4", "5", "6", "fast", "slow"]
+    assert told == ["0", "1", "2", "3", "4", "5", "6", "7", "8", "fast", "slow"]
 
 
 def test_the_table_has_a_line_for_each_method_and_ends_with_the_advice():
@@ -530,17 +538,18 @@ def test_the_table_has_a_line_for_each_method_and_ends_with_the_advice():
 
 def test_the_usual_methods_are_these():
     made = cs.default_methods(TASK, BRIEF)
-    assert list(made) == ["DF2", "two-stage, one Gaussian", "two-stage, mixture of 3",
-                          "point forecast", "nearest neighbours", "random forest",
-                          "constant"]  # fmt: skip
-    assert [made[n].draws for n in list(made)[1:3]] == [1000, 1000]
+    assert list(made) == ["constant", "nearest neighbours", "point forecast", "safety stock",
+                          "random forest", "policy network", "Gaussian forecast",
+                          "mixture forecast", "DF2 (one network)", "DF2", "blend"]  # fmt: skip
+    assert [made[n].draws for n in list(made)[6:8]] == [1000, 1000]
+    assert sorted(made, key=lambda name: usual_time(made[name])) == list(made)
     assert all(m.training is BRIEF for m in made.values() if hasattr(m, "training"))
 
 
 def test_the_usual_methods_are_compared_and_one_is_advised():
     x, y = pairs(80)
     found = quiet(newsvendor(), x, y, seeds=1, training=cs.Training(epochs=1))
-    assert len(found.standings) == 7
+    assert len(found.standings) == 11
     assert not found.failed
     assert found.recommended in found.fitted
     assert "more data is needed for certainty" in found.advice

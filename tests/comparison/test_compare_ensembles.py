@@ -95,6 +95,6 @@ def test_a_cross_fitted_method_is_as_simple_as_the_method_inside_it(task):
     ]
     order = []
     while found:
-        order.append(recommend(found).name)
+        order.append(recommend(found, "simple").name)
         found = [s for s in found if s.name != order[-1]]
     assert order == ["four", "Gaussian", "DF2", "blend"]

@@ -26,6 +26,7 @@ from costscape.methods import (
     PolicyNet,
     RandomForest,
     ResidualSAA,
+    SafetyStock,
     TaskMet,
     TwoStage,
 )
@@ -93,6 +94,10 @@ METHODS: dict[str, NamedMethod] = {
     "two-stage-pe": NamedMethod(
         "The conditional mean, then the best action for it",
         lambda p, seed: TwoStage(p.task, Point(), **_network(p, seed)),
+    ),
+    "safety-stock": NamedMethod(
+        "The conditional mean and a fixed margin, then the best action for it",
+        lambda p, seed: SafetyStock(p.task, **_network(p, seed)),
     ),
     "two-stage-quantiles": NamedMethod(
         "Quantiles of each coordinate joined by ranks, then the best action for the scenarios",

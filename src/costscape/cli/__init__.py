@@ -37,10 +37,10 @@ def _top(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="Where pictures and page go.")] = Path("out"),
     seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
 ) -> None:
-    """Order stock: fit DF2 on real sales, compare, draw one day's cost curve."""
+    """Order stock on real sales, against what people do; bid wind power."""
     from costscape.bench.demo import run
 
     print(run(out, seed))

@@ -1,4 +1,4 @@
-"""Which method to use, in words: of methods that tie, the simplest."""
+"""Which method to use, in words, and what choosing wrongly may cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,8 @@ from math import hypot
 import numpy as np
 
 from costscape.block_bootstrap import Difference
-from costscape.comparison.sentences import listed, number, numbers
+from costscape.comparison.present_rules import Rule
+from costscape.comparison.sentences import higher, listed, number, percent
 from costscape.methods import (
     DF2,
     Constant,
@@ -15,12 +16,13 @@ from costscape.methods import (
     Method,
     NearestNeighbours,
     RandomForest,
+    SafetyStock,
     TwoStage,
 )
 from costscape.models import Mixture, Point
 
 FEW_ROWS = 30  # test rows below which no interval is reliable
-LARGE_LOSS = 0.02  # of the cost: a possible loss that the advice mentions
+SIMPLE = "simple"  # the one preference that can be asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,7 @@ class Standing:
     - ``sd``: between the mean costs of the seeds, None where there is one fit;
     - ``above_best``: the cost above that of the cheapest method, row by row;
     - ``fit_seconds``, ``decide_seconds``: of one seed, on all rows;
-    - ``model``: the fit of the first seed;
+    - ``model``: the fit of the first seed; None where decisions were given;
     - ``costs``: (n,), one for each test row;
     - ``by_origin``: the mean cost of each test part.
     """
@@ -46,7 +48,7 @@ class Standing:
     above_best: Difference
     fit_seconds: float
     decide_seconds: float
-    model: Method = field(repr=False)
+    model: Method | None = field(repr=False)
     costs: np.ndarray = field(repr=False)
     by_origin: tuple[float, ...] = ()
 
@@ -60,37 +62,48 @@ def simplicity(standing: Standing) -> tuple[int, float]:
     while isinstance(model, CrossFit):
         model = model.method
     match model:
+        case None | Rule():
+            return -1, 0.0
         case Constant():
             return 0, 0.0
         case NearestNeighbours():
             return 1, 0.0
         case TwoStage(forecast=Point()):
             return 2, 0.0
+        case SafetyStock():
+            return 2, 1.0
         case RandomForest():
             return 3, 0.0
         case TwoStage(forecast=Mixture(components=k)):
             return 4, float(k)
         case DF2():
-            return 5, 0.0
+            return 5, float(model.folds > 1)
     return 6, standing.fit_seconds
 
 
-def recommend(standings: Sequence[Standing]) -> Standing:
-    """The simplest of the methods that tie with the best; of two as simple, the cheaper."""
-    return min((s for s in standings if not s.above_best.clear), key=simplicity)
+def ties(standings: Sequence[Standing]) -> list[Standing]:
+    """The methods that are not clearly worse than the first."""
+    return [s for s in standings if not s.above_best.clear]
 
 
-def advise(standings: Sequence[Standing]) -> str:
+def recommend(standings: Sequence[Standing], prefer: str | None = None) -> Standing:
+    """The method of the lowest mean cost.
+
+    With ``prefer="simple"`` the simplest of those that tie with it; of two as simple, the cheaper.
+    """
+    return min(ties(standings), key=simplicity) if prefer == SIMPLE else standings[0]
+
+
+def advise(standings: Sequence[Standing], prefer: str | None = None) -> str:
     """The advice in sentences; ``standings`` are in order of cost."""
-    best, rows = standings[0], len(standings[0].costs)
-    tied = [s for s in standings if not s.above_best.clear]
+    best, rows, tied = standings[0], len(standings[0].costs), ties(standings)
     if len(standings) == 1:
-        only = f"Use {best.name}: no other method decided."
-        sentences = [only, f"It costs {number(best.cost)} on average."]
+        sentences = [f"Use {best.name}: no other method decided."]
+        sentences.append(f"The mean cost is {number(best.cost)}.")
     elif len(tied) == 1:
         sentences = _clear(best, standings[1])
     else:
-        sentences = _tie(tied)
+        sentences = _tie(tied, prefer)
     if rows < FEW_ROWS:
         sentences.append(f"There are only {rows} test rows: more data is needed for certainty.")
     return " ".join(sentences)
@@ -98,8 +111,8 @@ def advise(standings: Sequence[Standing]) -> str:
 
 def _clear(best: Standing, second: Standing) -> list[str]:
     sentences = [
-        f"Use {best.name}: it clearly costs least, {number(best.cost)} on average.",
-        f"The next, {second.name}, costs {_more(second.above_best, best.cost)}.",
+        f"Use {best.name}: the mean cost of {number(best.cost)} is clearly the lowest.",
+        f"With {second.name}, the next, it is higher by {higher(second.above_best, best.cost)}.",
     ]
     noise = hypot(*((s.sd or 0.0) / s.seeds**0.5 for s in (best, second)))
     if second.above_best.mean <= 2 * noise:
@@ -110,41 +123,34 @@ def _clear(best: Standing, second: Standing) -> list[str]:
     return sentences
 
 
-def _tie(tied: Sequence[Standing]) -> list[str]:
-    best, chosen = tied[0], recommend(tied)
-    if chosen is best:
-        other, lead = tied[1], f"Use {best.name}: "
+def _tie(tied: Sequence[Standing], prefer: str | None) -> list[str]:
+    """The lowest mean against the simplest that may be as good, or the next where it is simplest.
+
+    The ends of the interval are what choosing the other wrongly costs, and what it may save.
+    """
+    best, simplest = tied[0], recommend(tied, SIMPLE)
+    other = tied[1] if simplest is best else simplest
+    d = other.above_best
+    loss, gain = (percent(end, best.cost) or number(end, 2) for end in (d.high, max(-d.low, 0.0)))
+    if prefer == SIMPLE and simplest is not best:
+        sentences = [
+            f"Use {simplest.name}, the simplest method that is not clearly worse than "
+            f"{best.name}, whose mean cost of {number(best.cost)} is the lowest.",
+            f"With {simplest.name} it is higher by {higher(d, best.cost)}.",
+            f"So {simplest.name} may cost up to {loss} more, and may save up to {gain}.",
+        ]
     else:
-        other = chosen
-        lead = f"Use {chosen.name}: {best.name} costs least, {number(best.cost)} on average, but "
-    more = f"{other.name} costs {_more(other.above_best, best.cost)}"
-    rest = [s.name for s in tied[1:] if s is not other]
-    also = f" (nor from {listed(rest)})" if rest else ""
-    alike = len({simplicity(s) for s in tied}) == 1
-    end = "so any of them will do" if alike else "so the simpler model is enough here"
-    sentences = [f"{lead}{more}, and no difference can be seen{also}, {end}."]
-    most = chosen.above_best.high
-    if most > LARGE_LOSS * abs(best.cost):
-        loss = _percent(most, best.cost) or number(most, 2)
-        sentences.append(
-            f"Yet {loss} more cannot be ruled out: if that is much, bring more rows, or stay with "
-            f"{best.name}."
-        )
+        why = "not clearly worse" if simplest is best else "the simplest that is not clearly worse"
+        sentences = [
+            f"Use {best.name}: the mean cost of {number(best.cost)} is the lowest.",
+            f"With {other.name}, {why}, it is higher by {higher(d, best.cost)}.",
+            f"So {other.name} instead may cost up to {loss} more, and may save up to {gain}.",
+        ]
+    if rest := [s.name for s in tied[1:] if s is not other]:
+        sentences.append(f"Not clearly worse either: {listed(rest)}.")
     if any(isinstance(s.model, Constant) for s in tied):
         sentences.append(
-            "A constant action does as well: x carries no usable information for this decision "
-            "at this sample size."
+            "A constant action may do as well: x carries little usable information for this "
+            "decision at this sample size."
         )
     return sentences
-
-
-def _percent(part: float, cost: float) -> str:
-    """``part`` in percent of the cost, empty where the cost is near 0."""
-    return f"{number(100 * part / abs(cost), 2)} %" if abs(part) <= 10 * abs(cost) else ""
-
-
-def _more(d: Difference, cost: float) -> str:
-    """A difference in percent of the cost, where that is not near 0, and in its units."""
-    if not _percent(max(abs(d.low), abs(d.high)), cost):
-        return f"{numbers(d)} more"
-    return f"{numbers(d, ' %', 100 / abs(cost))} more, that is {numbers(d)}"

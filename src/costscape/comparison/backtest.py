@@ -7,28 +7,30 @@ costs themselves.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from costscape.arrays import check_time_order, names_of, read_pairs
-from costscape.block_bootstrap import block_length, difference, standard_error
-from costscape.comparison.advice import Standing
+from costscape.arrays import names_of
+from costscape.block_bootstrap import difference, standard_error
+from costscape.comparison.advice import SIMPLE, Standing
 from costscape.comparison.candidates import (
     Trial,
     check_methods,
     default_methods,
+    feasible,
     fits_of,
-    joined,
     try_out,
+    usual_time,
 )
+from costscape.comparison.present_rules import LAST, TODAY, actions_of, last_values, rule_of
 from costscape.comparison.result import Comparison
+from costscape.comparison.time_budget import OutOfTime, TimeBudget
+from costscape.comparison.time_split import Part, cut_in_time, labels
 from costscape.evaluation import hindsight_cost
 from costscape.methods import Method
-from costscape.methods.method import HELD_OUT
 from costscape.task import Refusal, Task
 from costscape.training import Training
 from costscape.training.progress import one_bar
@@ -40,6 +42,9 @@ def compare(
     Y: Any,
     *,
     methods: Mapping[str, Method] | None = None,
+    today: Any = None,
+    budget: int | float | str | None = None,
+    prefer: str | None = None,
     seeds: int = 3,
     test: float = 0.2,
     origins: int = 1,
@@ -54,7 +59,15 @@ def compare(
         task: computes the cost of all decisions, which must lie in its set.
         X: features (n, ...) in order of time: an array, a tensor, a frame or lists.
         Y: outcomes (n, *y_shape).
-        methods: names and unfitted methods, which stay unfitted; None for ``default_methods``.
+        methods: names and unfitted methods, which stay unfitted; None for ``default_methods`` and,
+            if X has windows (n, T, 1) of one series, their last values as decisions.
+        today: what is decided now, compared as "today's decisions": an array of the decisions
+            taken for all n rows, a function from rows of X to actions, or names of columns of X.
+        budget: seconds, or a text such as "2 min". Methods are fitted from cheap to dear, first
+            all with one seed, then with the others. The result names those that did not end in
+            time. Fits are not shortened; a forest, which reports no progress, is not stopped.
+        prefer: None recommends the lowest mean cost, "simple" the simplest of the methods that
+            are not clearly worse.
         seeds: int, default 3. How often a method with a network is fitted, from its own seed on;
             methods without a network are fitted once.
         test: float, default 0.2. The last share of the rows, to test on. Of the rows before, the
@@ -67,7 +80,7 @@ def compare(
             Take as many as rows share an outcome.
         training: of the networks of the default methods. A checkpoint becomes one file for each
             method and seed.
-        progress: bool, default True. Show a progress bar on stderr.
+        progress: bool, default True. Show a progress bar with the time left on stderr.
 
     Returns a Comparison. It names each method that refuses the task or fails; if all do, compare
     raises RuntimeError.
@@ -79,54 +92,53 @@ def compare(
     >>> cs.compare(task, x, x, methods=methods, progress=False).best
     'neighbours'
     """
-    if seeds < 1:
-        raise ValueError(f"compare needs seeds of at least 1, but got {seeds}. Try seeds=3.")
-    if methods is not None and training is not None:
-        raise ValueError(
-            "compare needs either methods or the training of its default methods, but got both. "
-            "Give each of your methods its own training."
-        )
-    methods = default_methods(task, training) if methods is None else methods
-    check_methods(methods)
+    _check(methods, training, seeds, prefer)
+    limit = TimeBudget(budget)
     home = task.feasible.bounds[0]
-    parts = _cut(X, Y, test, origins, gap, block, home.dtype)
-    trials: dict[str, Trial] = {}
-    refused, failed, done = {}, {}, 0
-    fits = origins * sum(fits_of(m, seeds) for m in methods.values())
-    with one_bar("compare", fits, progress) as job:
-        for name, method in methods.items():
-            count = fits_of(method, seeds)
-            bars = [[job(done + k * count + i) for i in range(count)] for k in range(origins)]
-            done += origins * count
+    parts = cut_in_time(X, Y, test, origins, gap, block, home.dtype)
+    usual = default_methods(task, training) if methods is None else methods
+    check_methods(usual)
+    made: dict[str, Method] = {}  # what takes no time comes first
+    if methods is None and (rule := last_values(task, parts[0].x, parts[0].y)) is not None:
+        made[LAST] = rule
+    trials: dict[str, list[Trial]] = {}
+    refused, failed, left_out = {}, {}, {}
+    if today is not None and (rule := rule_of(today, task, names_of(X))) is not None:
+        made[TODAY] = rule
+    elif today is not None:
+        try:
+            trials[TODAY] = [_given(today, parts, task, X)]
+        except RuntimeError as error:  # not in the set
+            failed[TODAY] = str(error)
+    made |= usual
+    order = sorted(made, key=lambda name: usual_time(made[name]))
+    jobs = [(i, name) for i in range(seeds) for name in order if i < fits_of(made[name], seeds)]
+    steps = {name: usual_time(made[name]) for name in made}
+    done = 0
+    with one_bar("compare", origins * sum(steps[name] for _, name in jobs), progress) as job:
+        for i, name in jobs:
+            span = steps[name]
+            bars = [job(done + k * span, span) for k in range(origins)]
+            done += origins * span
+            if i and not trials.get(name):
+                continue
             try:
-                trials[name] = joined(
-                    [
-                        try_out(name, method, part.train, part.val, part.x, task, bar, k)
-                        for k, (part, bar) in enumerate(zip(parts, bars, strict=True))
-                    ]
-                )
+                trial = try_out(name, made[name], parts, task, i, bars, limit)
+                trials.setdefault(name, []).append(trial)
+            except OutOfTime as reason:
+                left_out[name] = f"{reason} (seed {i + 1} of {seeds})" if i else str(reason)
             except Refusal as reason:
                 refused[name] = str(reason)
             except Exception as error:
+                trials.pop(name, None)
                 failed[name] = f"{type(error).__name__}: {error}"
+    if not trials:
+        why = " ".join(f"{name}: {s}" for name, s in {**refused, **failed, **left_out}.items())
+        raise RuntimeError(
+            f"compare needs a method that decides, but none of {len(made)} did. {why}"
+        )
     # all methods have decided: only now are outcomes of the test part used
-    x, y, costs = torch.cat([part.x for part in parts]), torch.cat([p.y for p in parts]), {}
-    x = x.unsqueeze(-1) if x.ndim == 1 else x
-    paid = task.bound(x, names_of(X))
-    y = paid.join(x, y).to(home)
-    with torch.no_grad():
-        for name, trial in trials.items():
-            by_seed = _numpy(torch.stack([paid.cost(y, a) for a in trial.decisions]))
-            if bad := int((~np.isfinite(by_seed)).sum()):
-                failed[name] = f"{bad} of its costs on the test rows are not finite."
-            else:
-                costs[name] = by_seed
-        if not costs:
-            why = " ".join(f"{name}: {text}" for name, text in {**refused, **failed}.items())
-            raise RuntimeError(
-                f"compare needs a method that decides, but none of {len(methods)} did. {why}"
-            )
-        least = hindsight_cost(paid, y, paid.sets(x.to(home)))
+    costs, least = _costs(task, parts, trials, failed, names_of(X))
     best = min((by_seed.mean(0) for by_seed in costs.values()), key=np.mean)
     ends = np.cumsum([len(part.x) for part in parts])
     last = parts[-1]
@@ -134,77 +146,71 @@ def compare(
         _standing(name, trials[name], costs[name], best, least, last.block, ends) for name in costs
     ]
     standings.sort(key=lambda standing: standing.cost)
-    rows = (last.rows[0], last.rows[1], len(y))
-    return Comparison(tuple(standings), refused, failed, *rows, last.block)
+    return Comparison(
+        standings=tuple(standings),
+        refused=refused,
+        failed=failed,
+        train_rows=last.rows[0],
+        val_rows=last.rows[1],
+        test_rows=int(ends[-1]),
+        block=last.block,
+        left_out=left_out,
+        prefer=prefer,
+        rows=labels(X, Y, slice(parts[0].at.start, last.at.stop)),
+        pairs=(X, Y),
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """Rows to learn from and rows to choose the epoch on, as the user gave them; test rows."""
-
-    train: tuple[Any, Any]
-    val: tuple[Any, Any]
-    x: Tensor
-    y: Tensor
-    rows: tuple[int, int, int]
-    block: int
-
-
-def _cut(
-    X: Any,
-    Y: Any,
-    test: float,
-    origins: int,
-    gap: int,
-    block: int | None,
-    dtype: torch.dtype,
-) -> list[_Parts]:
-    """The last ``test`` of the rows in parts; of those before a part, the last fifth validates."""
-    if not 0 < test < 1:
+def _check(methods: Any, training: Training | None, seeds: int, prefer: str | None) -> None:
+    if seeds < 1:
+        raise ValueError(f"compare needs seeds of at least 1, but got {seeds}. Try seeds=3.")
+    if prefer not in (None, SIMPLE):
         raise ValueError(
-            f"compare needs test, the share of the rows to test on, between 0 and 1, but got "
-            f"{test}. Try test=0.2."
+            f"compare needs prefer to be None, for the lowest mean cost, or {SIMPLE!r}, but got "
+            f"{prefer!r}."
         )
-    if origins < 1 or gap < 0 or (block is not None and block < 1):
+    if methods is not None and training is not None:
         raise ValueError(
-            f"compare needs at least 1 origin, a gap of at least 0 rows and a block of at least 1 "
-            f"row, but got origins={origins}, gap={gap} and block={block}."
+            "compare needs either methods or the training of its default methods, but got both. "
+            "Give each of your methods its own training."
         )
-    x, y = read_pairs(X, Y, dtype)
-    y = y.unsqueeze(-1) if y.ndim == 1 else y
-    check_time_order(X, "X")
-    check_time_order(Y, "Y")
-    first_test = round(len(x) * (1 - test))
-    tested = len(x) - first_test
-    length = block_length(tested) if block is None else block
-    starts = [first_test + k * tested // origins for k in range(origins)]
-    parts = []
-    for start, stop in zip(starts, [*starts[1:], len(x)], strict=True):
-        end = max(start - gap, 0)
-        first_val = round(end * (1 - HELD_OUT))
-        train, val = max(first_val - gap, 0), end - first_val
-        if train < 1 or val < 1 or stop == start or tested < 2 * length:
-            raise ValueError(
-                f"compare needs rows to learn from, rows to choose the epoch on and at least two "
-                f"blocks of {length} rows to test on, but {len(x)} rows with test={test:g}, "
-                f"origins={origins} and gap={gap} make {train}, {val} and {tested}. Bring more "
-                f"rows, or change test, origins, gap or block."
-            )
-        parts.append(
-            _Parts(
-                (_rows(X, 0, train), _rows(Y, 0, train)),
-                (_rows(X, first_val, end), _rows(Y, first_val, end)),
-                x[start:stop],
-                y[start:stop],
-                (train, val, stop - start),
-                length,
-            )
-        )
-    return parts
 
 
-def _rows(value: Any, first: int, end: int) -> Any:
-    return value.iloc[first:end] if hasattr(value, "iloc") else value[first:end]
+def _given(today: Any, parts: list[Part], task: Task, X: Any) -> Trial:
+    """Decisions that were taken, of the test rows."""
+    first = task.bound(parts[0].x, names_of(X))
+    a = actions_of(today, len(X), first.feasible.dim)
+    taken = [feasible(TODAY, a[part.at], part.x, task, names_of(X)) for part in parts]
+    return Trial(torch.cat(taken), None, 0.0, 0.0)
+
+
+def _costs(
+    task: Task,
+    parts: list[Part],
+    trials: Mapping[str, list[Trial]],
+    failed: dict[str, str],
+    names: tuple[str, ...] | None,
+) -> tuple[dict[str, np.ndarray], Tensor | None]:
+    """Costs (seeds, n) of each method, and the least of each row in hindsight, where known."""
+    x, y = torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts])
+    x = x.unsqueeze(-1) if x.ndim == 1 else x
+    home = task.feasible.bounds[0]
+    paid = task.bound(x, names)
+    y = paid.join(x, y).to(home)
+    costs = {}
+    with torch.no_grad():
+        for name, by_seed in trials.items():
+            found = _numpy(torch.stack([paid.cost(y, trial.decisions) for trial in by_seed]))
+            if bad := int((~np.isfinite(found)).sum()):
+                failed[name] = f"{bad} of its costs on the test rows are not finite."
+            else:
+                costs[name] = found
+        if not costs:
+            why = " ".join(f"{name}: {text}" for name, text in failed.items())
+            raise RuntimeError(
+                f"compare needs a method with finite costs, but none of {len(trials)} has. {why}"
+            )
+        return costs, hindsight_cost(paid, y, paid.sets(x.to(home)))
 
 
 def _numpy(costs: Tensor) -> np.ndarray:
@@ -214,7 +220,7 @@ def _numpy(costs: Tensor) -> np.ndarray:
 
 def _standing(
     name: str,
-    trial: Trial,
+    trials: list[Trial],
     by_seed: np.ndarray,
     best: np.ndarray,
     least: Tensor | None,
@@ -230,9 +236,9 @@ def _standing(
         seeds=len(by_seed),
         sd=float(by_seed.mean(1).std(ddof=1)) if len(by_seed) > 1 else None,
         above_best=difference(costs - best, block),
-        fit_seconds=trial.fit_seconds,
-        decide_seconds=trial.decide_seconds,
-        model=trial.fitted,
+        fit_seconds=float(np.mean([trial.fit_seconds for trial in trials])),
+        decide_seconds=float(np.mean([trial.decide_seconds for trial in trials])),
+        model=trials[0].fitted,
         costs=costs,
         by_origin=tuple(float(part.mean()) for part in np.split(costs, ends[:-1])),
     )

@@ -1,4 +1,4 @@
-"""Fit a method for every seed and let it decide for the test rows."""
+"""Fit a method for every origin and seed, and let it decide for the test rows."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,27 +10,45 @@ from urllib.parse import quote
 import torch
 from torch import Tensor
 
-from costscape.methods import DF2, Constant, Method, NearestNeighbours, RandomForest, TwoStage
+from costscape.comparison.time_budget import TimeBudget
+from costscape.comparison.time_split import Part
+from costscape.methods import (
+    DF2,
+    Blend,
+    Constant,
+    CrossFit,
+    Method,
+    NearestNeighbours,
+    PolicyNet,
+    RandomForest,
+    SafetyStock,
+    TwoStage,
+)
 from costscape.models import Mixture, Point
 from costscape.solvers.solver import check_feasible
 from costscape.task import Task
 from costscape.training import Training
 
 DRAWS = 1000  # the paper's 100 decide clearly worse
+FORMS = 3  # of outcomes that DF2 fits by default, about
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Decisions (seeds, n, d) of a method, its first fit, and the mean seconds of a seed."""
+    """Decisions (n, d) of a method with one seed, its last fit, and seconds.
+
+    Seconds to fit are those of one origin, seconds to decide those of all rows. ``fitted`` is None
+    where decisions are given and no method decides.
+    """
 
     decisions: Tensor
-    fitted: Method
+    fitted: Method | None
     fit_seconds: float
     decide_seconds: float
 
 
 def default_methods(task: Task, training: Training | None = None) -> dict[str, Method]:
-    """DF2 and the cheap opponents that are hard to beat.
+    """What people do, cheap opponents that are hard to beat, and DF2; from cheap to dear.
 
     Args:
         task: of all methods.
@@ -38,17 +56,21 @@ def default_methods(task: Task, training: Training | None = None) -> dict[str, M
 
     >>> from costscape.problems import inventory
     >>> list(default_methods(inventory()))[:3]
-    ['DF2', 'two-stage, one Gaussian', 'two-stage, mixture of 3']
+    ['constant', 'nearest neighbours', 'point forecast']
     """
     training = training or Training()
     return {
-        "DF2": DF2(task, training=training),
-        "two-stage, one Gaussian": TwoStage(task, Mixture(1), draws=DRAWS, training=training),
-        "two-stage, mixture of 3": TwoStage(task, Mixture(3), draws=DRAWS, training=training),
-        "point forecast": TwoStage(task, Point(), training=training),
-        "nearest neighbours": NearestNeighbours(task),
-        "random forest": RandomForest(task),
         "constant": Constant(task),
+        "nearest neighbours": NearestNeighbours(task),
+        "point forecast": TwoStage(task, Point(), training=training),
+        "safety stock": SafetyStock(task, training=training),
+        "random forest": RandomForest(task),
+        "policy network": PolicyNet(task, training=training),
+        "Gaussian forecast": TwoStage(task, Mixture(1), draws=DRAWS, training=training),
+        "mixture forecast": TwoStage(task, Mixture(3), draws=DRAWS, training=training),
+        "DF2 (one network)": DF2.quick(task, training=training),
+        "DF2": DF2(task, training=training),
+        "blend": Blend(task, training=training),
     }
 
 
@@ -72,52 +94,73 @@ def fits_of(method: Method, seeds: int) -> int:
     return 1 if method.trains() is None else seeds
 
 
+def usual_time(method: Method) -> int:
+    """About how long a fit takes, as a multiple of the shortest.
+
+    Only the order counts, from cheap to dear, and the steps of the progress bar.
+    """
+    match method:
+        case CrossFit():
+            return method.folds * usual_time(method.method)
+        case Blend():
+            inner = method.methods
+            each = 10 * FORMS + 15 if inner is None else sum(map(usual_time, inner))
+            return method.folds * each
+        case DF2():
+            return 10 if method.folds == 1 else 10 * FORMS * method.folds
+        case TwoStage(forecast=Point()):
+            return 2
+        case SafetyStock():
+            return 3
+        case RandomForest():
+            return 4
+        case PolicyNet():
+            return 5
+        case TwoStage(forecast=Mixture(components=k)):
+            return 7 + (k > 1)
+    return 1 if method.trains() is None else 10
+
+
 def try_out(
     name: str,
     method: Method,
-    train: tuple[Any, Any],
-    val: tuple[Any, Any],
-    x: Tensor,
+    parts: Sequence[Part],
     task: Task,
+    i: int,
     bars: Sequence[AbstractContextManager[None]],
-    part: int = 0,
+    budget: TimeBudget,
 ) -> Trial:
-    """Fit with the seeds method.seed, method.seed + 1, ..., one for each bar; decide for x.
-
-    ``part`` is the number of the test part, so that checkpoints of parts are separate files.
-    """
-    fits, decisions, seconds = [], [], 0.0
-    for i, bar in enumerate(bars):
-        with bar:
-            label = f"{name}.{part}" if part else name
-            model = _for_seed(label, method, i).fit(*train, val=val)
+    """Fit with the seed method.seed + i before each part, inside its bar; decide for its x."""
+    decisions, fit_seconds, decide_seconds = [], 0.0, 0.0
+    for k, (part, bar) in enumerate(zip(parts, bars, strict=True)):
+        # checkpoints of parts are separate files
+        one = _for_seed(f"{name}.{k}" if k else name, method, i)
+        with bar, budget.limit():
+            model = one.fit(*part.train, val=part.val)
         begin = time.perf_counter()
-        a = model.decide(x).reshape(len(x), -1)
-        seconds += time.perf_counter() - begin
-        rows = x.unsqueeze(-1) if x.ndim == 1 else x
-        paid = task.bound(rows, model.x_columns_)
-        if a.shape[1] != paid.feasible.dim:
-            raise ValueError(
-                f"'{name}' decides {a.shape[1]} numbers, but the task that pays takes "
-                f"{paid.feasible.dim}. Make the method with this task."
-            )
-        decisions.append(a.to(paid.feasible.bounds[0]))
-        check_feasible(decisions[-1], paid.sets(rows.to(decisions[-1])), f"'{name}'")
-        fits.append(model)
+        a = model.decide(part.x).reshape(len(part.x), -1)
+        decide_seconds += time.perf_counter() - begin
+        fit_seconds += (model.fit_seconds_ or 0.0) / len(parts)
+        decisions.append(feasible(name, a, part.x, task, model.x_columns_))
     for f in fields(method):  # type: ignore[arg-type]
-        setattr(fits[0], f.name, getattr(method, f.name))  # the user's trainings, not silent ones
-    fit_seconds = sum(fit.fit_seconds_ or 0.0 for fit in fits)
-    return Trial(torch.stack(decisions), fits[0], fit_seconds / len(fits), seconds / len(fits))
+        setattr(model, f.name, getattr(method, f.name))  # the user's trainings, not silent ones
+    return Trial(torch.cat(decisions), model, fit_seconds, decide_seconds)
 
 
-def joined(trials: Sequence[Trial]) -> Trial:
-    """The trials of a method on several test parts as one; the fit is that of the last part."""
-    return Trial(
-        torch.cat([trial.decisions for trial in trials], 1),
-        trials[-1].fitted,
-        sum(trial.fit_seconds for trial in trials) / len(trials),
-        sum(trial.decide_seconds for trial in trials),
-    )
+def feasible(
+    name: str, a: Tensor, x: Tensor, task: Task, columns: tuple[str, ...] | None
+) -> Tensor:
+    """The decisions in the precision of the task, if it allows and prices them."""
+    rows = x.unsqueeze(-1) if x.ndim == 1 else x
+    paid = task.bound(rows, columns)
+    if a.shape[1] != paid.feasible.dim:
+        raise ValueError(
+            f"'{name}' decides {a.shape[1]} numbers, but the task that pays takes "
+            f"{paid.feasible.dim}. Make the method with this task."
+        )
+    a = a.to(paid.feasible.bounds[0])
+    check_feasible(a, paid.sets(rows.to(a)), f"'{name}'")
+    return a
 
 
 def _for_seed(name: str, method: Method, i: int) -> Method:

@@ -17,6 +17,7 @@ from costscape.methods.forecast.local_losses import LossNetwork as LossNetwork
 from costscape.methods.forecast.local_losses import Quadratic as Quadratic
 from costscape.methods.forecast.local_losses import WeightedMSE as WeightedMSE
 from costscape.methods.forecast.lodl import LODL as LODL
+from costscape.methods.forecast.safety_stock import SafetyStock as SafetyStock
 from costscape.methods.forecast.so_ebm import SOEBM as SOEBM
 from costscape.methods.forecast.taskmet import TaskMet as TaskMet
 from costscape.methods.forecast.two_stage import TwoStage as TwoStage

@@ -57,6 +57,23 @@ def one_bar(
 
 
 @contextmanager
+def watched(check: Callable[[float], None]) -> Iterator[None]:
+    """Every ``progress`` inside calls ``check`` with the part done, which may raise."""
+    around = _AROUND.get()
+
+    def show(part: int | float, note: str) -> None:
+        check(part)
+        if around is not None:
+            around(part, note)
+
+    token = _AROUND.set(show)
+    try:
+        yield
+    finally:
+        _AROUND.reset(token)
+
+
+@contextmanager
 def _bar(title: str, total: int) -> Iterator[Show]:
     from rich.console import Console
     from rich.progress import Progress, TextColumn

@@ -130,6 +130,15 @@ def test_a_card_tells_the_verdict_of_each_problem(page):
     assert sum("card" in a.get("class", "").split() for _, a in page.tags) == 2
 
 
+@pytest.mark.parametrize(("theirs", "marks"), [(9.0, ["lower ours"]), (0.1, ["lower"])])
+def test_a_card_stresses_the_lower_of_two_numbers(run, theirs, marks):
+    rows = [run(seed=s, regret=1.0 + 0.01 * s) for s in range(4)]
+    rows += [run(method="constant", seed=s, regret=theirs + 0.01 * s) for s in range(4)]
+    tags = Page(render(rows, [], ours=["df2"])).tags
+    classes = [a.get("class", "") for _, a in tags]
+    assert [c for c in classes if c.startswith("lower")] == marks
+
+
 @pytest.mark.parametrize("refused", [False, True])
 def test_a_single_run_makes_a_page(run, refused):
     row = run(regret=None, refused="It cannot.") if refused else run()

@@ -79,6 +79,12 @@ def pooled_sales(
     )
 
 
+def daily_sales(items: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Days (T,) and pieces (T, K) of items of the store that comes with the package."""
+    days, of_item = _embedded()
+    return days, np.stack([of_item[i] for i in items], axis=1)
+
+
 def _cut(series: Tensor, days: np.ndarray) -> Splits:
     return split(windows(series, HISTORY, GAP, HORIZON, days), train=0.64, val=0.16, reach=REACH)
 
