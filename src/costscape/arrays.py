@@ -90,7 +90,24 @@ def read(
             f"{_place(value, at)} holds {source[at].item()} ({len(bad)} such). "
             f"Fill values that are NaN or infinite, or drop their rows."
         )
+    if len(source) > 1 and source.dtype != dtype:
+        _check_precision(source.flatten(1), tensor.flatten(1), name)
     return tensor, form
+
+
+def _check_precision(source: Tensor, tensor: Tensor, name: str) -> None:
+    """Raise ValueError where numbers of a column that differ are equal as the method sees them."""
+    low, high = tensor.amin(0), tensor.amax(0)
+    close = high - low < 1e-4 * torch.maximum(low.abs(), high.abs())
+    for i in close.nonzero()[:, 0].tolist():
+        came, left = (len(part[:, i].unique()) for part in (source, tensor))
+        if 2 * left < came:
+            raise ValueError(
+                f"{name} needs columns whose numbers differ in "
+                f"{str(tensor.dtype).removeprefix('torch.')}, but of {came} different numbers "
+                f"near {source[0, i].item():g} in column {i} only {left} remain. Subtract their "
+                f"mean, or use task.double()."
+            )
 
 
 def read_pairs(

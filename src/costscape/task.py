@@ -78,6 +78,10 @@ class Task(nn.Module):
     ) -> None:
         super().__init__()
         _check_callable(cost, "Task", "cost")
+        _check_options(convex=convex, y_dims=y_dims, width=width)
+        for name, f in {"hindsight": hindsight, "cvxpy": cvxpy, "normal": normal}.items():
+            if f is not None:
+                _check_callable(f, "Task", name)
         self.f = cost
         self.feasible = _as_set(feasible)
         # whether the cost has the context as its third argument
@@ -342,7 +346,17 @@ def _check_facts(task: Task, hindsight: Any, normal: Normal | None) -> None:
         )
 
 
-def _check_callable(f: Cost, owner: str, name: str) -> None:
+def _check_options(convex: bool, y_dims: int, width: int | None) -> None:
+    if not isinstance(convex, bool):
+        raise TypeError(f"Task needs convex to be True or False, but got {convex!r}.")
+    for name, count in {"y_dims": y_dims, "width": width}.items():
+        if count is not None and not (isinstance(count, int) and count >= 1):
+            raise ValueError(
+                f"Task needs {name} to be a whole number of at least 1, but got {count!r}."
+            )
+
+
+def _check_callable(f: Any, owner: str, name: str) -> None:
     if not callable(f):
         raise TypeError(
             f"{owner} needs a function {name}(y, a), but got {f!r} of type {type(f).__name__}. "
@@ -368,4 +382,12 @@ def _of_shape(
             f"{name}(y, a) must return shape {tuple(shape)} for y {tuple(y.shape)} and "
             f"a {tuple(a.shape)}, but returned {tuple(value.shape)}. {hint}."
         )
-    return value
+    if value.dtype == a.dtype:
+        return value
+    if not value.is_floating_point():
+        raise TypeError(
+            f"{name}(y, a) must return {a.dtype} numbers, but returned {value.dtype}. Convert "
+            f"counts and conditions, as in (y > a).to(a.dtype)."
+        )
+    # prices from numpy are double, and would make the cost so
+    return value.to(torch.promote_types(y.dtype, a.dtype))

@@ -20,6 +20,7 @@ from costscape.methods.training_range import ENOUGH, OutOfRange, RangeCheck, che
 from costscape.risk.calibration import Calibration
 from costscape.risk.measures import Risk
 from costscape.sets import Box, ConstraintSet
+from costscape.solvers.solver import check_feasible
 from costscape.task import Refusal, Task
 from costscape.training.settings import Checked
 
@@ -90,10 +91,14 @@ class FittedMethod(Checked, ABC):
         sets = None if feasible is None else self._sets(x, feasible)
         chance = self.task.chance if chance is None else chance
         if risk is None and chance is None:
-            return self._give(form, self._decide(x) if sets is None else self._decide_in(x, sets))
-        from costscape.methods.risk_decisions import decide_at_risk  # few need it
+            a = self._decide(x) if sets is None else self._decide_in(x, sets)
+        else:
+            from costscape.methods.risk_decisions import decide_at_risk  # few need it
 
-        return self._give(form, decide_at_risk(self, x, risk, chance, sets))
+            a = decide_at_risk(self, x, risk, chance, sets)
+        C = self._task().sets(x) if sets is None else sets
+        check_feasible(a.to(C.bounds[0]), C, type(self).__name__)
+        return self._give(form, a)
 
     def check(self, X: Any) -> RangeCheck:
         """Flag rows of X with a value outside the training range by more than half of it."""

@@ -76,6 +76,11 @@ class ConstraintSet(nn.Module, ABC):
     def contains(
         self, a: Float[Tensor, "*batch d"], tol: float | None = None
     ) -> Bool[Tensor, "*batch"]:
+        if a.ndim == 0 or a.shape[-1] != self.dim:
+            raise ValueError(
+                f"contains needs actions of {self.dim} numbers, but got the shape "
+                f"{tuple(a.shape)}."
+            )
         return self.violation(a) <= (self.tolerance if tol is None else tol)
 
 

@@ -1,6 +1,7 @@
 """Adam steps, each followed by a projection onto C."""
 
 from dataclasses import dataclass
+from warnings import warn
 
 import torch
 from torch import Tensor
@@ -9,8 +10,14 @@ from costscape.risk.surfaces import RiskCost
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, ConstraintSet, Finite, Whole
 from costscape.solvers.solver import Objective, Solution, Solver, better
+from costscape.task import Refusal
 from costscape.training.settings import Count, Positive
 
+NO_SLOPE = (
+    "ProjectedAdam needs a cost with a slope in a, and this one has none: it is constant in "
+    "pieces, or leaves torch by .detach(), .item() or numpy. Write it with torch, or list the "
+    "actions in a Finite set."
+)
 BLOCK = 2**20  # numbers in one evaluation of f
 
 
@@ -80,12 +87,18 @@ class ProjectedAdam(Solver):
         a = self._starts(objective, feasible, batch, start)
         m, v = torch.zeros_like(a), torch.zeros_like(a)
         best, cost = a, torch.full_like(a[..., 0], torch.inf)
+        broken = torch.zeros((), dtype=torch.int64, device=a.device)
         for step in range(1, self.steps + 1):
             with torch.enable_grad():
                 a.requires_grad_()
                 now = objective(a)
+                if not now.requires_grad:
+                    raise Refusal(NO_SLOPE)
                 (grad,) = torch.autograd.grad(now.sum(), a)
             with torch.no_grad():
+                # a step by NaN would end the search of its row
+                broken += (~grad.isfinite()).any(-1).sum()
+                grad = grad.nan_to_num(0.0, 0.0, 0.0)
                 if step == 1:  # a power of 2, which rounds nothing: units of costs do not matter
                     size = grad.abs().amax(-1, keepdim=True)
                     unit = torch.where(size > 0, torch.exp2(-size.log2().round()), 1.0)
@@ -98,6 +111,13 @@ class ProjectedAdam(Solver):
         with torch.no_grad():
             best, cost = better(a, objective(a), best, cost)
             least, start_index = cost.min(1)
+        if broken:
+            warn(
+                f"The slope of the cost is NaN or infinite at {int(broken)} of "
+                f"{self.steps * a[..., 0].numel()} points, such as that of a root at 0. The best "
+                f"action may have been missed: add a small number under the root, or clamp.",
+                stacklevel=2,
+            )
         return Solution(best[torch.arange(batch, device=best.device), start_index], least)
 
     def _fall(self, step: int) -> float:

@@ -1,0 +1,127 @@
+"""Wrong settings and costs that misbehave get one sentence, when they are given."""
+
+import inspect
+import math
+from dataclasses import MISSING, fields
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+import torch
+
+import costscape as cs
+from costscape.training.settings import Checked, _fits
+
+BOX = cs.Box(0.0, 4.0, dim=1)
+RNG = np.random.default_rng(0)
+X, Y = RNG.random((60, 3)), 3 * RNG.random((60, 1))
+BRIEF = cs.Training(epochs=1, progress=False)
+TASK = cs.Task(lambda y, a: (y - a).abs().sum(-1), BOX)
+
+
+def settings():
+    """Every public class of settings, and each of its settings."""
+    for name in cs.__all__:
+        cls = getattr(cs, name)
+        if not (isinstance(cls, type) and issubclass(cls, Checked)) or inspect.isabstract(cls):
+            continue
+        hints = get_type_hints(cls, include_extras=True)
+        for field in fields(cls):
+            if field.init:
+                yield pytest.param(cls, field.name, hints[field.name], id=f"{name}-{field.name}")
+
+
+def made(cls, **changed):
+    needed = {"task": TASK, "method": cs.NearestNeighbours(TASK), "level": 0.9, "theta": 1.0}
+    given = {
+        f.name: needed[f.name]
+        for f in fields(cls)
+        if f.init and f.default is MISSING and f.default_factory is MISSING
+    }
+    return cls(**{**given, **changed})
+
+
+@pytest.mark.parametrize(("cls", "name", "hint"), list(settings()))
+def test_every_setting_refuses_what_it_cannot_be(cls, name, hint):
+    made(cls)
+    for wrong in ("no such", math.nan, 2.5, cs.Training, object()):
+        if not _fits(wrong, hint):
+            with pytest.raises((TypeError, ValueError), match=name):
+                made(cls, **{name: wrong})
+
+
+def test_numbers_of_numpy_are_those_of_python():
+    method = cs.DF2.quick(TASK, seed=np.int64(3), training=cs.Training(epochs=np.int32(1)))
+    assert type(method.seed) is type(method.training.epochs) is int
+    with pytest.raises(TypeError, match="DF2 needs seed to be a whole number, but got True"):
+        cs.DF2(TASK, seed=True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"convex": "no"}, "convex to be True or False, but got 'no'"),
+        ({"width": 0}, "width to be a whole number of at least 1, but got 0"),
+        ({"y_dims": 1.5}, "y_dims to be a whole number of at least 1, but got 1.5"),
+        ({"hindsight": "x"}, "needs a function hindsight"),
+    ],
+)
+def test_facts_of_a_task_are_checked(facts, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        cs.Task(lambda y, a: a.sum(-1), BOX, **facts)
+
+
+def test_double_prices_serve_in_a_single_precision_task():
+    prices = torch.tensor(np.array([3.0]))
+    plain = cs.Task(lambda y, a: (3.0 * (y - a).relu() + (a - y).relu()).sum(-1), BOX)
+    doubled = cs.Task(lambda y, a: (prices * (y - a).relu() + (a - y).relu()).sum(-1), BOX)
+    a, b = (cs.NearestNeighbours(t, k=9).fit(X, Y).decide(X[:4]) for t in (plain, doubled))
+    assert np.allclose(a, b, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (lambda y, a: (y > a).sum(-1), "must return torch.float32 numbers"),
+        (lambda y, a: (y - a.detach()).abs().sum(-1), "a cost with a slope in a"),
+    ],
+)
+def test_a_cost_of_whole_numbers_or_without_slope_is_named(cost, message):
+    with pytest.raises(TypeError, match=message):
+        cs.NearestNeighbours(cs.Task(cost, BOX), k=9).fit(X, Y).decide(X[:2])
+
+
+def test_a_slope_that_is_nan_is_told_and_does_not_end_the_search():
+    def kinked(a):  # the slope of the root is NaN at and below 1
+        return (torch.where(a > 1, (a - 1).sqrt(), 0.0) + (a - 0.5) ** 2).sum(-1)
+
+    with pytest.warns(UserWarning, match="slope of the cost is NaN or infinite at"):
+        found = cs.ProjectedAdam().minimise(kinked, BOX, 1)
+    assert found.action.item() == pytest.approx(0.5, abs=0.3)
+
+
+def test_decisions_of_every_method_are_checked():
+    method = cs.Constant(cs.Task(TASK.f, cs.Box(0.0, 4.0, dim=1))).fit(X, Y)
+    method.task.feasible.upper.fill_(0.1)
+    with pytest.raises(RuntimeError, match="outside the feasible set"):
+        method.decide(X[:1])
+
+
+def test_a_set_counts_the_numbers_of_an_action():
+    with pytest.raises(ValueError, match="actions of 3 numbers"):
+        cs.Simplex(dim=3).contains(torch.tensor([0.5, 0.5]))
+
+
+def test_columns_that_single_precision_makes_equal_are_refused():
+    seconds = 1.6e9 + np.arange(60.0)[:, None]
+    with pytest.raises(ValueError, match=r"of 60 different numbers near .* in column 0 only"):
+        cs.NearestNeighbours(TASK, k=5).fit(seconds, Y)
+    cs.NearestNeighbours(TASK, k=5).fit(seconds - seconds.mean(), Y)
+
+
+def test_a_device_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="such as 'cpu' or 'cuda:0', but got 'gpu9'"):
+        cs.Training(device="gpu9")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="torch finds no GPU here"):
+            cs.DF2.quick(TASK, training=cs.Training(device="cuda")).fit(X, Y)
