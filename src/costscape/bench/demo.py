@@ -44,7 +44,8 @@ def run(
         progress: show a bar on stderr.
     """
     training = training or Training()
-    data, settings = store(every), {"training": training, "seed": seed}
+    data = store(every)
+    settings: dict[str, Any] = {"training": training, "seed": seed}
     shared: dict[str, Any] = {"seeds": 1, "block": min(BLOCK, len(data.y) // 20)}
     task, free = store_orders(), store_orders(truck=None)
     methods: dict[str, Method] = {

@@ -35,7 +35,7 @@ def orders_picture(
 
     ``saved`` is summed up, in thousands of euros; its first method is drawn strongest.
     """
-    from matplotlib.dates import ConciseDateFormatter, DateFormatter
+    from matplotlib.dates import DateFormatter
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.6), layout="constrained")
@@ -59,8 +59,9 @@ def orders_picture(
     right.axhline(0, color="#59626b", linestyle="--", linewidth=1, label="last week's sales: 0")
     right.set(title="Saved, thousand euros", ylabel="")
     right.legend(frameon=False, fontsize=8.5, loc="upper left")
-    panels[-1].xaxis.set_major_formatter(DateFormatter("%-d %b"))
-    right.xaxis.set_major_formatter(ConciseDateFormatter(right.xaxis.get_major_locator()))
+    for axes, form in ((panels[-1], "%d %b"), (right, "%b")):
+        formatter: Any = DateFormatter
+        axes.xaxis.set_major_formatter(formatter(form))
     _write(figure, [*panels, right], path)
 
 
