@@ -46,7 +46,10 @@ def errors_in_sentences(command: Callable[P, None]) -> Callable[P, None]:
             expected = ValueError, OSError, ImportError, TypeError, RuntimeError
             if place is None and not isinstance(error, expected):
                 raise
-            words = " ".join(in_toml_words(str(error)).split())
+            words = in_toml_words(str(error))
+            if place is None and folder is None and words != str(error):
+                words += " Such settings are in the project file that `costscape init` writes."
+            words = " ".join(words.split())
             if place is not None and place not in words:
                 words = f"{place}: {words}"
             _end(words, error)

@@ -3,11 +3,13 @@
 import warnings
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from costscape.methods import OutOfRange, ScenarioMethod
 
 LEVELS = (0.1, 0.5, 0.9)
+ROUNDING = 1e-5  # of the largest cost: what single precision leaves of a cost of 0
 
 
 def decision_table(model: ScenarioMethod, X: pd.DataFrame) -> pd.DataFrame:
@@ -21,18 +23,25 @@ def decision_table(model: ScenarioMethod, X: pd.DataFrame) -> pd.DataFrame:
     ``expected_cost``; ``cost_10``, ``cost_50`` and ``cost_90``, which 10, 50 and 90 % of the costs
     are below; ``out_of_range``, the features far outside the range of the fit.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutOfRange)  # they are in the table
-        a = model.decide(X)
-    names = [c if isinstance(c, str) else c + 1 for c in a.columns]
-    made = a.set_axis([f"decision_{name}" for name in names], axis=1)
-    made["expected_cost"] = model.expected_cost(X, a).to_numpy().ravel()
-    quantiles = model.cost_quantiles(X, a, LEVELS).to_numpy()
-    for level, column in zip(LEVELS, quantiles.T, strict=True):
-        made[f"cost_{100 * level:g}"] = column
+    a = decisions_only(model, X)
+    chosen = [f"decision_{c if isinstance(c, str) else c + 1}" for c in a.columns]
+    made = a.set_axis(chosen, axis=1)
+    expected = model.expected_cost(X, a).to_numpy().reshape(-1, 1)
+    costs = np.hstack([expected, model.cost_quantiles(X, a, LEVELS).to_numpy()])
+    costs[np.abs(costs) < ROUNDING * np.abs(costs).max()] = 0.0
+    names = ["expected_cost", *(f"cost_{100 * level:g}" for level in LEVELS)]
+    made[names] = costs
     found = model.check(X)
     made["out_of_range"] = [" ".join(map(str, found.columns_of(i))) for i in range(len(X))]
     return made
+
+
+def decisions_only(model: ScenarioMethod, X: pd.DataFrame) -> pd.DataFrame:
+    """``decide`` without the warning of rows out of range."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutOfRange)
+        a: pd.DataFrame = model.decide(X)
+    return a
 
 
 def as_csv(table: pd.DataFrame) -> str:

@@ -10,8 +10,7 @@ import pandas as pd
 from costscape.comparison.sentences import number, numbers
 from costscape.methods import DF2, Method, NearestNeighbours, ScenarioMethod
 from costscape.project.atomic_file import check_free, write_whole
-from costscape.project.decisions import as_csv, as_text, decision_table
-from costscape.project.orders_picture import draw_orders, save_picture
+from costscape.project.decisions import as_csv, as_text, decision_table, decisions_only
 from costscape.project.overview import table_words
 from costscape.project.rule_backtest import Backtest, backtest, with_rules
 from costscape.project.simple_rules import TODAY, simple_rules
@@ -98,13 +97,12 @@ def first_answer(
     result = with_rules(found, task, table, actions)
     model = found.fitted[found.recommended]
     assert isinstance(model, ScenarioMethod)
-    held = table.X.iloc[-found.test_rows :]
-    past = model.decide(held)  # before the fit on all rows, which has seen these
+    past = decisions_only(model, table.X.iloc[-found.test_rows :])  # by the fit without them
     model = model.changed().fit(table.X, table.Y)
     orders = decision_table(model, table.next())
     write_whole(out / ORDERS, as_csv(orders), force)
     chosen = orders.filter(like="decision_")
-    save_picture(draw_orders(table.Y, chosen, past), out / PICTURE)
+    table.plot(chosen, out / PICTURE, past)
     return _words(question, table, result, orders, out)
 
 

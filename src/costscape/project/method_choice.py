@@ -22,8 +22,8 @@ METHODS: Mapping[str, Callable[..., Method]] = {
     "TwoStage": lambda task: TwoStage(task, Mixture(3)),
     "RandomForest": RandomForest,
     "NearestNeighbours": NearestNeighbours,
-    "Constant": Constant,
 }
+COMPARED = {**METHODS, "Constant": Constant}  # it has no scenarios, from which costs are computed
 
 
 def make_method(project: Project, task: Task) -> Method:
@@ -31,7 +31,7 @@ def make_method(project: Project, task: Task) -> Method:
     settings = dict(project.method)
     name = settings.pop("name", "DF2.quick")
     place = project.place("method", "name")
-    method = method_named(name, task, place)
+    method = method_named(name, task, place, METHODS)
     known = method.setting_names() - {"task", "solver"}
     project.check_keys("method", ("name", *sorted(known)))
     try:
@@ -43,17 +43,20 @@ def make_method(project: Project, task: Task) -> Method:
         raise ValueError(f"{project.place('method')}: {words}.") from error
 
 
-def method_named(name: Any, task: Task, place: str) -> Method:
+def method_named(
+    name: Any, task: Task, place: str, methods: Mapping[str, Callable[..., Method]] = COMPARED
+) -> Method:
     """A method with its defaults.
 
     Args:
-        name: a key of ``METHODS``.
+        name: a key of ``methods``.
         task: of the method.
         place: where the name was read, for an error.
+        methods: those allowed there.
     """
-    if not isinstance(name, str) or name not in METHODS:
+    if not isinstance(name, str) or name not in methods:
         raise ValueError(
-            f"{place} needs a method among {', '.join(METHODS)}, but has {name!r}. Correct it; "
+            f"{place} needs a method among {', '.join(methods)}, but has {name!r}. Correct it; "
             f"other methods are reached from Python."
         )
-    return METHODS[name](task)
+    return methods[name](task)

@@ -42,7 +42,8 @@ def table_words(name: str, table: Table) -> str:
     groups = ""
     if settings.group:
         count = X.index.droplevel(0).nunique()
-        groups = f" in {count} groups by {', '.join(settings.group)}"
+        unit = "group" if count == 1 else "groups"
+        groups = f" in {count} {unit} by {', '.join(settings.group)}"
     return (
         f"{name}: {len(X):,} rows with all lags{groups}, from {first} to {last}, step "
         f"{table.memory.freq}."

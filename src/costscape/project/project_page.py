@@ -11,7 +11,6 @@ import pandas as pd
 from costscape.project.atomic_file import write_whole
 from costscape.project.decisions import range_sentence
 from costscape.project.model_files import FittedProject
-from costscape.project.orders_picture import draw_orders
 from costscape.project.overview import table_words
 from costscape.project.project_file import Project
 from costscape.table import Table
@@ -70,7 +69,7 @@ def render_page(
         about=escape(table_words(project.data.name, data)),
         range=escape(range_sentence(decisions)),
         decisions=_html(decisions),
-        orders=_picture(draw_orders(data.Y, ahead)),
+        orders=_picture(data.plot(ahead)),
         reasons=_picture(fitted.model.explain(X.iloc[[0]]).plot()),
         comparison=escape(kept.read_text(encoding="utf-8") if kept.is_file() else compared),
         model=escape(f"{type(fitted.model).__name__}{facts}."),

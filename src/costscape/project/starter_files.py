@@ -38,7 +38,7 @@ newsvendor = {under = 4.0, over = 1.0, upper = 200.0} # a missing piece, a spare
 # python = "cost.py" # your own cost and set; this file is executed by the commands
 
 [method]
-name = "DF2.quick" # or DF2, TwoStage, RandomForest, NearestNeighbours, Constant
+name = "DF2.quick" # or DF2, TwoStage, RandomForest, NearestNeighbours
 seed = 0
 # training = {epochs = 20} # of networks
 # k = 50                   # any other setting of the method; this one is of NearestNeighbours

@@ -1,6 +1,5 @@
 """The last outcomes of each series, decisions of past days if any, and the next decision."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -44,12 +43,6 @@ def draw_orders(Y: pd.DataFrame, ahead: pd.DataFrame, past: pd.DataFrame | None 
     return figure
 
 
-def save_picture(figure: Any, path: Path) -> None:
-    """Write a figure; the folder is made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-
-
 def _series(Y: pd.DataFrame, ahead: pd.DataFrame, past: pd.DataFrame | None) -> list[Any]:
     """Title, outcomes, past decisions or None, next decision: each a series by date."""
     columns = range(min(Y.shape[1], ahead.shape[1]))
@@ -61,8 +54,8 @@ def _series(Y: pd.DataFrame, ahead: pd.DataFrame, past: pd.DataFrame | None) -> 
         assert following is not None
         first = outcomes.index[-SHOWN:][0]
         for j in columns:
-            name = str(Y.columns[j])
-            title = name if key is None else f"{name}, {_title(key)}"
+            words = [str(Y.columns[j])] * (key is None or len(columns) > 1)
+            title = ", ".join([*words, *_names(ahead, key)])
             some = None if chosen is None else chosen.iloc[:, j].loc[first:]
             made.append((title, outcomes.iloc[:, j].loc[first:], some, following.iloc[:, j]))
     return made
@@ -82,5 +75,9 @@ def _of(frame: pd.DataFrame, key: Any) -> pd.DataFrame:
     return some.set_axis(some.index.get_level_values(0))
 
 
-def _title(key: Any) -> str:
-    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+def _names(frame: pd.DataFrame, key: Any) -> list[str]:
+    """The group in words, such as "item 1"."""
+    if key is None:
+        return []
+    values = key if isinstance(key, tuple) else (key,)
+    return [f"{name} {value}" for name, value in zip(frame.index.names[1:], values, strict=True)]
