@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -57,7 +57,14 @@ def errors_in_sentences(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def _say(message: Warning | str, *_: object) -> None:
+def _say(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     typer.echo(f"Warning: {message}", err=True)
 
 

@@ -91,4 +91,5 @@ def _last_dates(table: Table, frame: pd.DataFrame) -> "pd.Series[Any]":
         return pd.Series(tail[date].max(), frame.index)
     last = tail.groupby(groups, as_index=False)[date].max()
     found = frame[groups].merge(last, how="left", on=groups)[date]
-    return found.fillna(pd.Timestamp.min).set_axis(frame.index)
+    made: pd.Series[Any] = found.fillna(pd.Timestamp.min).set_axis(frame.index)
+    return made

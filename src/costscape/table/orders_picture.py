@@ -17,8 +17,10 @@ def draw_orders(Y: pd.DataFrame, ahead: pd.DataFrame, past: pd.DataFrame | None 
         ahead: the next decisions, labelled alike, with as many columns.
         past: decisions for some rows of Y, or None.
     """
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    import matplotlib.dates
     from matplotlib.figure import Figure
+
+    dates: Any = matplotlib.dates  # it has no types
 
     panels = _series(Y, ahead, past)[:PANELS]
     columns = min(3, len(panels))
@@ -35,9 +37,9 @@ def draw_orders(Y: pd.DataFrame, ahead: pd.DataFrame, past: pd.DataFrame | None 
         axes.set_title(title)
         axes.set_ylim(bottom=min(0.0, float(outcomes.min())))
         axes.spines[["top", "right"]].set_visible(False)
-        locator = AutoDateLocator(maxticks=5)
+        locator = dates.AutoDateLocator(maxticks=5)
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
         if i == 0:
             axes.legend(frameon=False, fontsize="small")
     return figure
@@ -62,16 +64,16 @@ def _series(Y: pd.DataFrame, ahead: pd.DataFrame, past: pd.DataFrame | None) -> 
 
 
 def _groups(frame: pd.DataFrame) -> list[Any]:
-    if frame.index.nlevels == 1:
-        return [None]
-    return list(frame.index.droplevel(0).unique())
+    index: Any = frame.index
+    return [None] if index.nlevels == 1 else list(index.droplevel(0).unique())
 
 
 def _of(frame: pd.DataFrame, key: Any) -> pd.DataFrame:
     """The rows of a group, labelled by date only."""
     if key is None:
         return frame
-    some = frame[frame.index.droplevel(0) == key]
+    index: Any = frame.index
+    some = frame[index.droplevel(0) == key]
     return some.set_axis(some.index.get_level_values(0))
 
 
