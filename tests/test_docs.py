@@ -71,10 +71,11 @@ def execute(monkeypatch, tmp_path):
 
 def test_the_ten_lines_of_the_readme_do_what_they_say(execute):
     found = execute("README.md")
-    test = found["data"].test
-    assert found["orders"].shape == test.y.shape == (len(test), 7)
-    assert (found["orders"] >= 0).all()
-    assert (found["orders"] <= 3).all()
+    orders = found["orders"]
+    assert [item for _, item in orders.index] == ["1", "2", "3", "4", "5"]
+    assert str(orders.index[0][0])[:10] == "2018-01-01"  # the day after the last in the file
+    assert orders["sold"].between(0, 200).all()
+    assert Path("orders.png").read_bytes().startswith(b"\x89PNG")
     assert isinstance(found["model"], cs.DF2)
     assert found["model"].folds == 1
 

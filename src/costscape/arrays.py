@@ -171,7 +171,13 @@ def labels_of(X: Any, Y: Any) -> np.ndarray | None:
         return np.array(index.tz_localize(None), dtype="datetime64[ns]")
     if index.inferred_type == "integer":
         return np.array(index, dtype=np.int64)
-    return np.array([" ".join(str(label).splitlines()) for label in index])
+    return np.array([" ".join(_text(label).splitlines()) for label in index])
+
+
+def _text(label: Any) -> str:
+    """A label, or its parts, such as a date and a group, as people write them."""
+    parts = label if isinstance(label, tuple) else (label,)
+    return ", ".join(str(part).removesuffix(" 00:00:00") for part in parts)
 
 
 def names_of(value: Any) -> tuple[str, ...] | None:

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from costscape.cli import run_commands
+from costscape.cli import project_commands, run_commands
 from costscape.cli.contest_command import contest
 from costscape.cli.paper_command import paper
 from costscape.cli.run_options import errors_in_words
+from costscape.cli.try_command import try_
 from costscape.cli.tune_command import tune
 from costscape.cli.zoo_command import zoo
 
@@ -81,6 +82,13 @@ def list_() -> None:
     print("N is a whole number, too: inventory-item8 is item 8.")
 
 
+app.command("try")(try_)
+app.command()(project_commands.init)
+app.command()(project_commands.check)
+app.command()(project_commands.fit)
+app.command()(project_commands.decide)
+app.command()(project_commands.compare)
+app.command()(project_commands.update)
 app.command()(run_commands.run)
 app.command()(run_commands.merge)
 app.command()(zoo)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from costscape.cli import run_options
+from costscape.cli.project_commands import project_report
 from costscape.cli.run_options import (
     OUR_METHODS,
     Address,
@@ -107,13 +108,27 @@ def table(
 
 @errors_in_words
 def page(
-    store: StoreArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("out/page.html"),
+    store: Annotated[Path, typer.Argument(help="The folder of rows, or of a project.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The page: out/page.html, of a project in its folder."),
+    ] = None,
     ours: Ours = None,
+    data: Annotated[Path | None, typer.Option(help="Of a project: as in `decide`.")] = None,
 ) -> None:
-    """Write a store as one self-contained page: tables, figures, commands, versions."""
+    """Write a store of rows, or a project, as one self-contained page.
+
+    A folder with costscape.toml is a project: next decisions, why, the last comparison. Other
+    folders are stores: tables, figures, commands, versions.
+    """
+    from costscape.project.project_file import is_project
+
+    if is_project(store):
+        project_report(folder=store, data=data, out=out)
+        return
     from costscape.bench import report
 
+    out = Path("out/page.html") if out is None else out
     command = f"costscape report {store} -o {out}"
     rows, landscapes = report.read_rows(store), report.read_landscapes(store)
     print(report.write_page(rows, landscapes, out, ours or OUR_METHODS, [command]))

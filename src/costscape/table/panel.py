@@ -90,7 +90,7 @@ def make_panel(records: Records, settings: Settings, freq: str | None) -> Panel:
         raise ValueError(
             f"{records.name} needs a row for every date of a group ({freq}), but "
             f"{panel.name(i + 1)} ({records.place(panel.record[i + 1])}) follows "
-            f"{brief(panel.dates[i])} ({int(gaps.sum())} such gaps). Add the rows, or pass "
+            f"{brief(panel.dates[i])} ({int(gaps.sum())} such gaps). Add the rows, or pass"
             f" gaps=InsertDates(outcome=0.0)."
         )
     return _inserted(panel, settings, settings.gaps.outcome)

@@ -130,6 +130,24 @@ class Table:
         """
         return _reading().next_features(self.memory, known, values)
 
+    def plot(self, decisions: Any, path: str | Path | None = None, past: Any = None) -> Any:
+        """Draw the last outcomes of each group and the next decisions; a matplotlib figure.
+
+        Args:
+            decisions: frame of decisions for rows of ``next()``, as ``decide`` returns it.
+            path: the picture to write, such as "orders.png"; None for none. Its folder is made.
+            past: frame of decisions for rows of X, drawn too; None for none.
+
+        Six panels at most, with the last 56 dates of Y.
+        """
+        from costscape.table.orders_picture import draw_orders
+
+        figure = draw_orders(self.Y, decisions, past)
+        if path is not None:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=110)
+        return figure
+
     def split(self, *, val: float = 0.16, test: float = 0.2) -> Parts:
         """Train, validation and test rows in order of time.
 

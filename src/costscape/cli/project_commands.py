@@ -1,0 +1,158 @@
+"""costscape init | check | fit | decide | compare | update: a problem of one's own in a folder."""
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from costscape.cli.run_options import P
+
+Folder = Annotated[Path, typer.Argument(help="The folder of costscape.toml.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over files that exist.")]
+NewData = Annotated[
+    Path,
+    typer.Option(help="CSV or Parquet with the rows that came since the fit."),
+]
+
+
+def errors_in_sentences(command: Callable[P, None]) -> Callable[P, None]:
+    """A command whose errors are one sentence each, with the settings as in a project file.
+
+    An error in the user's Python names its file and line.
+    """
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _say
+                command(*args, **kwargs)
+        except typer.Exit:
+            raise
+        except ModuleNotFoundError as error:
+            _end(f"{error}. Install it: pip install 'costscape[all]'.", error)
+        except KeyboardInterrupt as error:
+            typer.echo("Stopped. Nothing was written.", err=True)
+            raise typer.Exit(130) from error
+        except Exception as error:
+            from costscape.project.cost_file import place_in_python
+            from costscape.project.toml_words import in_toml_words
+
+            folder = kwargs.get("folder")
+            place = place_in_python(error, folder) if isinstance(folder, Path) else None
+            expected = ValueError, OSError, ImportError, TypeError, RuntimeError
+            if place is None and not isinstance(error, expected):
+                raise
+            words = in_toml_words(str(error))
+            if place is None and folder is None and words != str(error):
+                words += " Such settings are in the project file that `costscape init` writes."
+            words = " ".join(words.split())
+            if place is not None and place not in words:
+                words = f"{place}: {words}"
+            _end(words, error)
+
+    return run
+
+
+def _say(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    typer.echo(f"Warning: {message}", err=True)
+
+
+def _end(words: str, error: BaseException) -> None:
+    typer.echo(words, err=True)
+    raise typer.Exit(1) from error
+
+
+@errors_in_sentences
+def init(
+    folder: Annotated[Path, typer.Argument(help="The folder to make.")], force: Force = False
+) -> None:
+    """Write a commented project file, a cost in Python and a table of sales to start from."""
+    from costscape.project.starter_files import write_starter_files
+
+    for path in write_starter_files(folder, force):
+        print(path)
+    typer.echo(f"Edit costscape.toml for your own data. Next: costscape check {folder}", err=True)
+
+
+@errors_in_sentences
+def check(folder: Folder = Path()) -> None:
+    """Read all files of a project, try its cost, and print what they contain or what is wrong."""
+    from costscape.project.overview import check_project
+    from costscape.project.project_file import read_project
+
+    print(check_project(read_project(folder)))
+
+
+@errors_in_sentences
+def fit(folder: Folder = Path()) -> None:
+    """Fit the method of a project on all of its rows, and save model and table."""
+    from costscape.project.answers import fit_project
+    from costscape.project.project_file import read_project
+
+    print(fit_project(read_project(folder)))
+
+
+@errors_in_sentences
+def decide(
+    folder: Folder = Path(),
+    data: Annotated[
+        Path | None,
+        typer.Option(help="New rows, and known columns of the next date; see the docs."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV of the decisions; printed otherwise.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Decide for the next date: decision, expected cost, 10, 50 and 90 % of the cost, flags."""
+    from costscape.project.answers import decide_next
+    from costscape.project.project_file import read_project
+
+    text, notes = decide_next(read_project(folder), data, out, force)
+    print(text)
+    if notes:
+        typer.echo(notes, err=True)
+
+
+@errors_in_sentences
+def compare(folder: Folder = Path()) -> None:
+    """Compare methods and simple rules on the last rows of a project."""
+    from costscape.project.own_backtest import compare_project
+    from costscape.project.project_file import read_project
+    from costscape.project.project_page import keep_comparison
+
+    project = read_project(folder)
+    text = str(compare_project(project))
+    print(text)
+    typer.echo(keep_comparison(project, text), err=True)
+
+
+@errors_in_sentences
+def update(data: NewData, folder: Folder = Path()) -> None:
+    """Learn from new rows without a new fit, unless decisions become worse."""
+    from costscape.project.answers import update_project
+    from costscape.project.project_file import read_project
+
+    print(update_project(read_project(folder), data))
+
+
+@errors_in_sentences
+def project_report(
+    folder: Path, data: Path | None, out: Path | None
+) -> None:  # called by `costscape report`
+    """Write a project as one self-contained page."""
+    from costscape.project.answers import write_page
+    from costscape.project.project_file import read_project
+
+    print(write_page(read_project(folder), data, out))
