@@ -110,7 +110,7 @@ class Blend(EnsembleMethod):
 
     def _candidates(self, forms: Sequence[Outcomes]) -> list[Method]:
         pairs = Dataset(*self._blank(2))
-        return self.methods or default_candidates(
+        return list(self.methods or ()) or default_candidates(
             self.task, pairs, self.training, self.solver, self.seed, forms
         )
 

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import torch
 
 RATE = 1e-3  # of Adam, where neither the user nor the method sets it; the paper's
@@ -61,9 +62,10 @@ class Checked:
 
 
 def _check(settings: Any) -> None:
-    for name, hint in _hints(type(settings)).items():
+    kind: Any = type(settings)
+    for name, hint in _hints(kind).items():
         value = getattr(settings, name)
-        if isinstance(value, Integral | Real) and type(value).__module__ == "numpy":
+        if isinstance(value, np.generic):
             value = value.item()
             object.__setattr__(settings, name, value)
         if not _fits(value, hint):
@@ -76,7 +78,7 @@ def _check(settings: Any) -> None:
 @cache
 def _hints(cls: type) -> dict[str, Any]:
     hints = get_type_hints(cls, include_extras=True)
-    return {f.name: hints[f.name] for f in fields(cls) if f.init}  # type: ignore[arg-type]
+    return {f.name: hints[f.name] for f in fields(cls) if f.init}
 
 
 def _fits(value: Any, hint: Any, ranges: bool = True) -> bool:
