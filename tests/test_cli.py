@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import costscape
 from costscape.bench import METHODS, PROBLEM_FAMILIES, PROBLEMS, demo
-from costscape.bench.demo_store import TRUCK, store, store_orders
+from costscape.bench.demo_store import TRUCK, cut_to_truck, store, store_orders
 from costscape.cli import app
 from costscape.training import Training
 
@@ -139,3 +139,11 @@ def test_fetch_of_an_unknown_set_names_those_there_are():
     done = costscape_("fetch", "moon")
     assert done.exit_code == 1
     assert "['mobility', 'pjm', 'sales', 'wind'], but got 'moon'" in done.output
+
+
+def test_orders_beyond_the_truck_are_cut_in_proportion():
+    a = torch.tensor([[100.0, 300.0], [10.0, 20.0]])
+    cut = cut_to_truck(a)
+    assert cut[0].sum() == pytest.approx(TRUCK, rel=2e-3)
+    assert cut[0, 1] == pytest.approx(3 * cut[0, 0])
+    assert torch.equal(cut[1], a[1])

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from costscape.bench.demo_pictures import Curve, Product, orders_picture, wind_picture
-from costscape.bench.demo_store import ITEMS, MISSING, Store, store, store_orders
+from costscape.bench.demo_store import ITEMS, MISSING, StockByProduct, Store, store, store_orders
 from costscape.comparison import Comparison, compare
 from costscape.comparison.present_rules import TODAY
 from costscape.comparison.sentences import number, numbers
@@ -52,7 +52,7 @@ def run(
         "constant": Constant(task),
         "nearest neighbours": NearestNeighbours(task),
         "point forecast": TwoStage(task, Point(), **settings),
-        "safety stock": SafetyStock(task, **settings),
+        "safety stock": StockByProduct(task, **settings),
         DF2_NAME: DF2.quick(task, **settings),
     }
     found = compare(
@@ -68,6 +68,7 @@ def run(
             "STORE ORDERS: six products, one truck a day, five years of real sales (ddop2).",
             "A missing piece costs 1.5 to 6 euros, a spare piece 0.5 to 2; cost is euros a day.",
             f"{TODAY.capitalize()}: the sales of the same weekday a week ago, cut to the truck.",
+            "Safety stock: a margin for each product by its prices, cut to the truck.",
             "",
             str(found),
             "",
