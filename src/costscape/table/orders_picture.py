@@ -73,7 +73,7 @@ def _of(frame: pd.DataFrame, key: Any) -> pd.DataFrame:
     if key is None:
         return frame
     index: Any = frame.index
-    some = frame[index.droplevel(0) == key]
+    some: pd.DataFrame = frame[index.droplevel(0) == key]
     return some.set_axis(some.index.get_level_values(0))
 
 
