@@ -315,7 +315,7 @@ SETTINGS = {
     "no price": (
         "under = 4.0, ",
         "",
-        "[task]: newsvendor() missing 1 required positional argument",
+        "[task]: newsvendor needs under, over, and takes",
     ),
     "a price below 0": (
         "under = 4.0",
@@ -323,7 +323,7 @@ SETTINGS = {
         "needs finite prices >= 0, but under has -4",
     ),
     "a lag of the future": ("[1, 2, 7, 14]", "[0, 7]", "[table]: Table needs lags above the gap"),
-    "no number": ("[1, 2, 7, 14]", '["x"]', "[table]: invalid literal"),
+    "no number": ("[1, 2, 7, 14]", '["x"]', "[table]: lags needs a list of whole numbers"),
     "no file": ('"sales.csv" ', '"sale.csv" ', "needs data to be a file, but there is none at"),
     "a filling": ('# missing = "forward"', 'missing = "back"', 'needs "forward" or a number'),
 }

@@ -31,15 +31,27 @@ def _calendar(value: Any) -> Calendar | None:
     return Calendar(**value) if value else None
 
 
+def _lags(value: Any) -> Any:
+    lists = value.values() if isinstance(value, dict) else [value]
+    for lags in lists:
+        if not isinstance(lags, list) or any(type(lag) is not int for lag in lags):
+            raise ValueError(
+                f"lags needs a list of whole numbers such as [1, 7], or such a list by column, "
+                f"but got {value!r}"
+            )
+    return value
+
+
 MADE: Mapping[str, Callable[[Any], Any]] = {
     "calendar": _calendar,
+    "lags": _lags,
     "missing": _filled,
     "gaps": lambda value: InsertDates(**value),
     "csv": lambda value: CsvFormat(**value),
     "dates": lambda value: DateFormat(**value),
     "encode": lambda value: OneHot(**value),
 }
-PLAIN = ("date", "group", "outcome", "known", "lags", "horizon", "gap", "freq", "category")
+PLAIN = ("date", "group", "outcome", "known", "horizon", "gap", "freq", "category")
 
 
 def table_arguments(project: Project) -> dict[str, Any]:

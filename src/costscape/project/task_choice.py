@@ -1,6 +1,7 @@
 """The part [task] of a project file as a task: ready-made, or the user's Python."""
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 from costscape.project.cost_file import task_in
@@ -34,7 +35,7 @@ def make_task(project: Project) -> Task:
     settings = table_settings(project)
     dim = len(settings.outcome) * settings.horizon
     try:
-        return READY[name](**{"dim": dim, **_mapping(value)})
+        return READY[name](**{"dim": dim, **_arguments(name, value)})
     except (TypeError, ValueError) as error:
         words = str(error).removesuffix(".")
         raise ValueError(f"{project.place('task', name)}: {words}.") from error
@@ -49,7 +50,16 @@ def quantile_of(project: Project) -> float | None:
     return None
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _arguments(name: str, value: Any) -> Mapping[str, Any]:
+    """The settings of a ready-made task: all that it needs, and no others."""
     if not isinstance(value, dict):
-        raise TypeError(f"a task needs its settings in {{ }}, but got {value!r}")
+        raise TypeError(f"{name} needs its settings in {{ }}, but got {value!r}")
+    known = signature(READY[name]).parameters
+    needed = [key for key, p in known.items() if p.default is p.empty]
+    wrong = [f"lacks {k!r}" for k in needed if k not in value]
+    wrong += [f"has {k!r}" for k in value if k not in known]
+    if wrong:
+        raise ValueError(
+            f"{name} needs {', '.join(needed)}, and takes {', '.join(known)}, but {wrong[0]}"
+        )
     return value

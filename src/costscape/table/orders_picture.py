@@ -73,9 +73,8 @@ def _of(frame: pd.DataFrame, key: Any) -> pd.DataFrame:
     if key is None:
         return frame
     index: Any = frame.index
-    some: Any = frame[index.droplevel(0) == key]
-    found: pd.DataFrame = some.set_axis(some.index.get_level_values(0))
-    return found
+    some: pd.DataFrame = frame[index.droplevel(0) == key]
+    return some.set_axis(some.index.get_level_values(0))
 
 
 def _names(frame: pd.DataFrame, key: Any) -> list[str]:
