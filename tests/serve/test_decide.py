@@ -74,7 +74,7 @@ def test_requests_that_arrive_together_are_one_call_and_equal_the_model(
             *(client.post("/decide", json={"rows": objects(part)}) for part in parts)
         )
 
-    answers = ask(talk, Settings(limits=Limits(wait_ms=200)))
+    answers = ask(talk, Settings(limits=Limits(wait_ms=200.0)))
     assert calls == [sum(map(len, parts))]
     for part, answer in zip(parts, answers, strict=True):
         assert np.allclose(answer.json()["decisions"], decide(model, part), atol=1e-6)

@@ -78,7 +78,7 @@ def test_one_bad_request_leaves_the_others_of_its_call_unharmed(ask):
             *(client.post("/decide", json={"rows": [row]}) for row in rows)
         )
 
-    answers = ask(talk, Settings(limits=Limits(wait_ms=100)))
+    answers = ask(talk, Settings(limits=Limits(wait_ms=100.0)))
     assert [answer.status_code for answer in answers] == [200, 422, 200]
 
 
@@ -96,6 +96,29 @@ def test_large_requests_are_refused(post):
     unknown = post("/decide", few, content=parts())  # without Content-Length
     assert unknown.status_code == 413
     assert "1,000 bytes" in unknown.json()["error"]
+
+
+def test_a_body_that_does_not_arrive_is_given_up(post):
+    async def parts():
+        yield b"{"
+        await asyncio.sleep(5)
+
+    late = post("/decide", Settings(limits=Limits(seconds=0.05)), content=parts())
+    assert late.status_code == 408
+
+
+def test_many_large_bodies_at_once_are_too_many(ask):
+    body = {"rows": [GOOD] * 40}
+    size = len(json.dumps(body))
+
+    async def talk(client):
+        return await asyncio.gather(*(client.post("/decide", json=body) for _ in range(12)))
+
+    answers = ask(talk, Settings(limits=Limits(body_bytes=size, wait_ms=300.0)))
+    codes = [answer.status_code for answer in answers]
+    assert set(codes) == {200, 503}
+    assert codes.count(200) >= 8
+    assert all(a.headers["retry-after"] == "1" for a in answers if a.status_code == 503)
 
 
 def test_a_full_queue_and_a_late_answer_say_when_to_try_again(ask, monkeypatch):

@@ -18,7 +18,7 @@ from costscape.serve import (
 )
 from costscape.serve.task_file import load_task
 
-TOKEN = Settings(token="secret", watch_seconds=0)
+TOKEN = Settings(token="secret", watch_seconds=0.0)
 BEARER = {"authorization": "Bearer secret"}
 
 
@@ -125,7 +125,7 @@ def test_files_that_change_are_loaded_and_bad_ones_are_not(ask, folder, write_mo
 
 def test_a_request_finishes_with_the_version_it_began_with(ask, folder, model, write_model, rows):
     body = {"rows": rows.to_dict("records")}
-    slow = Settings(token="secret", watch_seconds=0)
+    slow = Settings(token="secret", watch_seconds=0.0)
 
     async def talk(client):
         answers = []

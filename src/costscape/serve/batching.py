@@ -121,7 +121,8 @@ class Batcher:
 
     def _take(self) -> list[tuple[Job, asyncio.Future[Any]]]:
         """The first job, and those behind it that fit into one call."""
-        batch, rows = [], 0
+        batch: list[tuple[Job, asyncio.Future[Any]]] = []
+        rows = 0
         while self._waiting:
             job, future, _ = self._waiting[0]
             if batch and rows + len(job.rows) > self._limits.batch_rows:

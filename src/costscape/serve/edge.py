@@ -24,6 +24,7 @@ PATHS = ("/decide", "/explain", "/models", "/metrics", "/openapi.json", *OPEN)
 SAFE_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)  # ids of clients that are taken over
 FACTS = "costscape"  # where a handler puts what the log says: model, version, rows, flagged
 GONE = 499  # the client left before the answer
+HELD = 8  # the largest bodies that are held at once
 
 
 class Edge:
@@ -37,6 +38,7 @@ class Edge:
 
     def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
+        self._held = 0  # bytes of the bodies of all requests
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -47,7 +49,7 @@ class Edge:
         asked = headers.get(b"x-request-id", b"").decode("latin-1")
         request_id = asked if SAFE_ID.fullmatch(asked) else uuid4().hex
         facts = scope[FACTS] = {"request_id": request_id}
-        status = 0
+        status = size = 0
 
         async def sent(message: Message) -> None:
             nonlocal status
@@ -59,9 +61,19 @@ class Edge:
                 ]
             await send(message)
 
+        async def received() -> Message:
+            nonlocal size
+            message = await receive()
+            size += (length := len(message.get("body", b"")))
+            self._held += length
+            self._check_size(size)
+            return message
+
         try:
             self._check_token(scope["path"], headers.get(b"authorization", b""))
-            body = await self._body(headers, receive)
+            length = headers.get(b"content-length", b"0")
+            self._check_size(int(length) if length.isdigit() else 0)
+            body = await self._body(received)
             if body is not None:
                 await self._app(scope, _replay(body, receive), sent)
         except Refused as error:
@@ -78,6 +90,7 @@ class Edge:
                 words = "The service failed to answer. Its log has the request id."
                 await _refuse(Refused(500, words), request_id, sent)
         finally:
+            self._held -= size
             self._count(scope, status or GONE, time.perf_counter() - begin, facts)
 
     def _check_token(self, path: str, given: bytes) -> None:
@@ -87,28 +100,25 @@ class Edge:
         if not hmac.compare_digest(given, wanted):
             raise Refused(401, "This needs the header Authorization: Bearer TOKEN.")
 
-    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
-        """The whole body; None where the client left before its end."""
+    def _check_size(self, size: int) -> None:
         most = self._settings.limits.body_bytes
-        too_large = Refused(413, f"A body may have {most:,} bytes. Send fewer rows at once.")
-        length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > most:
-            raise too_large
-        parts, size = [], 0
+        if size > most:
+            raise Refused(413, f"A body may have {most:,} bytes. Send fewer rows at once.")
+        if self._held > HELD * most:
+            raise Refused(503, "The service holds too many large requests. Ask again in 1 s.", 1)
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """The whole body; None where the client left before its end."""
+        parts = []
         try:
             async with asyncio.timeout(self._settings.limits.seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return None
+                while (message := await receive())["type"] != "http.disconnect":
                     parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
-                        raise too_large
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
             raise Refused(408, "The body did not arrive in time. Send it again.") from None
+        return None
 
     def _count(self, scope: Message, status: int, seconds: float, facts: dict[str, Any]) -> None:
         path = scope["path"] if scope["path"] in PATHS else "other"

@@ -1,5 +1,7 @@
 """What Prometheus reads of a service. Each service has a registry of its own."""
 
+from typing import Any
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from costscape.serve.served_model import ServedModel
@@ -13,7 +15,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        at = {"registry": self.registry, "namespace": "costscape"}
+        at: dict[str, Any] = {"registry": self.registry, "namespace": "costscape"}
         self.requests = Counter("requests", "Requests.", ["path", "status"], **at)
         self.seconds = Histogram(
             "request_seconds", "From request to answer.", ["path"], buckets=SECONDS, **at

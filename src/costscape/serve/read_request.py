@@ -1,7 +1,9 @@
 """A request for decisions, from its body: JSON, CSV, Parquet, or a form with a file."""
 
+import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from starlette.datastructures import UploadFile
@@ -11,6 +13,8 @@ from costscape.serve.question import Question
 from costscape.serve.refused import Refused
 from costscape.serve.request_rows import RowShape, too_many
 
+T = TypeVar("T")
+LARGE = 2**16  # bytes of a body, or numbers, that are read in a thread
 PARQUET = ("application/vnd.apache.parquet", "application/x-parquet")
 KEYS = ("rows", "feasible", "risk")
 
@@ -23,6 +27,15 @@ async def read_request(
     if kind == "multipart/form-data":
         return await _form(request, shape, most)
     body = await request.body()
+    return await off_loop(len(body) > LARGE, lambda: _read(kind, body, shape, most))
+
+
+async def off_loop(large: bool, work: Callable[[], T]) -> T:
+    """Do large work in a thread, since others wait for the event loop."""
+    return await asyncio.to_thread(work) if large else work()
+
+
+def _read(kind: str, body: bytes, shape: RowShape, most: int) -> tuple[np.ndarray, Question]:
     if kind in ("", "application/json"):
         found = _parsed(body, "The body")
         if not isinstance(found, dict) or not set(found) <= set(KEYS) or "rows" not in found:
@@ -34,7 +47,7 @@ async def read_request(
         question = Question.from_json(found.get("feasible"), found.get("risk"))
         return shape.from_json(found["rows"]), question
     if kind == "text/csv":
-        return _at_most(shape.from_csv(body), most), Question()
+        return shape.from_csv(body, most), Question()
     if kind in PARQUET:
         return shape.from_parquet(body, most), Question()
     raise Refused(
@@ -56,11 +69,12 @@ async def _form(request: Request, shape: RowShape, most: int) -> tuple[np.ndarra
     question = Question.from_json(
         *(None if v is None else _parsed(str(v), key) for key, v in given.items())
     )
-    if name.endswith((".parquet", ".pq")):
-        return shape.from_parquet(content, most), question
-    if name.endswith(".csv"):
-        return _at_most(shape.from_csv(content), most), question
-    raise Refused(422, "The file needs a name that ends in .csv or .parquet.")
+    kinds = {".parquet": PARQUET[0], ".csv": "text/csv"}
+    kind = next((kind for end, kind in kinds.items() if name.endswith(end)), None)
+    if kind is None:
+        raise Refused(422, "The file needs a name that ends in .csv or .parquet.")
+    rows, _ = await off_loop(len(content) > LARGE, lambda: _read(kind, content, shape, most))
+    return rows, question
 
 
 def _parsed(text: bytes | str, what: str) -> Any:
@@ -68,9 +82,3 @@ def _parsed(text: bytes | str, what: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise Refused(422, f"{what} needs JSON, but cannot be read as such.") from None
-
-
-def _at_most(rows: np.ndarray, most: int) -> np.ndarray:
-    if len(rows) > most:
-        raise too_many(len(rows), most)
-    return rows

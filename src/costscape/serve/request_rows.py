@@ -43,8 +43,8 @@ class RowShape:
             self._check_nested(row, self.shape, f"row {i}")
         return self._array(rows)
 
-    def from_csv(self, content: bytes) -> np.ndarray:
-        """Rows from a CSV file in UTF-8 with a header, commas and decimal points."""
+    def from_csv(self, content: bytes, most: int) -> np.ndarray:
+        """Rows, ``most`` at most, from a CSV file in UTF-8 with commas and decimal points."""
         self._check_flat("CSV")
         try:
             header, *lines = csv.reader(io.StringIO(content.decode("utf-8-sig")), strict=True)
@@ -54,7 +54,7 @@ class RowShape:
             ) from None
         places = self._places(header, "The CSV file")
         lines = [line for line in lines if line]
-        self._check_count(len(lines))
+        _check_count(len(lines), most)
         values = np.empty((len(lines), len(places)))
         for i, line in enumerate(lines):
             if len(line) != len(header):
@@ -80,9 +80,7 @@ class RowShape:
         except Exception:
             raise Refused(422, "The file is no Parquet file that can be read.") from None
         self._places(names, "The Parquet file")
-        self._check_count(count)
-        if count > most:
-            raise too_many(count, most)
+        _check_count(count, most)
         table = file.read()
         values = np.empty((count, len(self.columns)))
         for j, name in enumerate(self.columns):
@@ -169,9 +167,12 @@ class RowShape:
                 422, f"{what} needs rows of one axis, but this model has rows of {self.shape}."
             )
 
-    def _check_count(self, rows: int) -> None:
-        if not rows:
-            raise Refused(422, "The file needs at least one row, but has none.")
+
+def _check_count(rows: int, most: int) -> None:
+    if not rows:
+        raise Refused(422, "The file needs at least one row, but has none.")
+    if rows > most:
+        raise too_many(rows, most)
 
 
 def too_many(rows: int, most: int) -> Refused:

@@ -23,14 +23,14 @@ class Answer:
         decisions: numpy array (n, d) or (n,).
         expected_cost: numpy array (n,), or None where the method learns no cost.
         risk: numpy array (n,). The risk of each decision, or None if none was asked for.
-        flags: list of dict. Position and columns of each row far outside the training range.
+        flags: dict. The columns of each row far outside the training range, by its position.
         notes: list of str. Sentences about the answer.
     """
 
     decisions: np.ndarray
     expected_cost: np.ndarray | None
     risk: np.ndarray | None
-    flags: list[dict[str, Any]]
+    flags: dict[int, list[str]]
     notes: list[str]
 
     def part(self, begin: int, end: int) -> "Answer":
@@ -38,11 +38,7 @@ class Answer:
         expected, risk = (
             None if v is None else v[begin:end] for v in (self.expected_cost, self.risk)
         )
-        flags = [
-            {**flag, "row": flag["row"] - begin}
-            for flag in self.flags
-            if begin <= flag["row"] < end
-        ]
+        flags = {i - begin: self.flags[i] for i in range(begin, end) if i in self.flags}
         return Answer(self.decisions[begin:end], expected, risk, flags, self.notes)
 
     def to_json(self) -> dict[str, Any]:
@@ -52,7 +48,7 @@ class Answer:
             found["expected_cost"] = self.expected_cost.tolist()
         if self.risk is not None:
             found["risk"] = self.risk.tolist()
-        return {**found, "flags": self.flags, "notes": self.notes}
+        return {**found, "flags": flags_to_json(self.flags), "notes": self.notes}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +107,7 @@ class ServedModel:
 
     def answer(self, rows: np.ndarray, question: Question) -> Answer:
         """Decide all rows in one call."""
-        found = self.model.check(rows)
+        flags = self.flags(rows)
         task = self.model.task_
         C = question.feasible(task)
         a = self.model.decide(rows, C, risk=question.risk)
@@ -120,12 +116,16 @@ class ServedModel:
             expected = self.model.expected_cost(rows, a)
             if question.risk is not None:
                 risk = self.model.expected_cost(rows, a, risk=question.risk)
-        flags = [
-            {"row": int(i), "columns": [str(c) for c in found.columns_of(i)]}
-            for i in np.flatnonzero(found.outside)
-        ]
         note = None if C is None else beyond_fit(C, task)
         return Answer(a, expected, risk, flags, [] if note is None else [note])
+
+    def flags(self, rows: np.ndarray) -> dict[int, list[str]]:
+        """The columns in which rows are far outside the training range, by position."""
+        found = self.model.check(rows)
+        return {
+            i: [str(column) for column in found.columns_of(i)]
+            for i in np.flatnonzero(found.outside).tolist()
+        }
 
     def describe(self) -> dict[str, Any]:
         """Name, version, date and rows of the fit, columns with ranges and units."""
@@ -149,3 +149,8 @@ class ServedModel:
             "columns": columns,
             "decisions": decisions,
         }
+
+
+def flags_to_json(flags: dict[int, list[str]]) -> list[dict[str, Any]]:
+    """Flags as a list, in the order of the rows."""
+    return [{"row": i, "columns": columns} for i, columns in flags.items()]

@@ -22,9 +22,9 @@ from costscape.serve.edge import FACTS, Edge
 from costscape.serve.logs import log
 from costscape.serve.metrics import Metrics
 from costscape.serve.question import Question
-from costscape.serve.read_request import read_request
+from costscape.serve.read_request import LARGE, off_loop, read_request
 from costscape.serve.refused import Refused
-from costscape.serve.served_model import ServedModel
+from costscape.serve.served_model import ServedModel, flags_to_json
 from costscape.serve.service_settings import Settings
 from costscape.serve.source import Source
 from costscape.serve.versions import Versions
@@ -45,7 +45,7 @@ class Service:
         self.versions = Versions(sources, self._reloaded)
         for served in self.versions:
             self.metrics.serve(served)
-        one = replace(settings.limits, batch_rows=1, queue_rows=EXPLAIN, wait_ms=0)
+        one = replace(settings.limits, batch_rows=1, queue_rows=EXPLAIN, wait_ms=0.0)
         self._decisions = Batcher(decide_all, settings.limits, self.metrics.batch.observe)
         self._explanations = Batcher(explain_all, one, lambda rows: None)
         self._ready = False
@@ -81,7 +81,8 @@ class Service:
         facts["rows"] = len(rows)
         answer = await self._decisions.ask(Job(served, rows, question))
         self._flag(served, len(rows), answer.flags, facts)
-        return _json({**_head(facts), "names": served.decision_names, **answer.to_json()})
+        head = {**_head(facts), "names": served.decision_names}
+        return await off_loop(rows.size > LARGE, lambda: _json({**head, **answer.to_json()}))
 
     async def explain(self, request: Request) -> Response:
         """Explain the decision for one row."""
@@ -91,12 +92,11 @@ class Service:
         if question != Question():
             raise Refused(422, "explain takes rows with one row, and neither feasible nor risk.")
         facts["rows"] = 1
-        found = served.model.check(rows)
-        columns = [str(column) for column in found.columns_of(0)] if found.outside[0] else []
-        flags = [{"row": 0, "columns": columns}] if columns else []
+        flags = served.flags(rows)
         self._flag(served, 1, flags, facts)
         why = await self._explanations.ask(Job(served, rows, question))
-        return _json({**_head(facts), **explanation_json.to_json(why), "flags": flags})
+        tables = explanation_json.to_json(why)
+        return _json({**_head(facts), **tables, "flags": flags_to_json(flags)})
 
     async def models(self) -> Response:
         """The models that serve now: version, date, rows, columns, ranges, units."""
@@ -125,16 +125,17 @@ class Service:
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     def _flag(
-        self, served: ServedModel, rows: int, flags: list[dict[str, Any]], facts: dict[str, Any]
+        self, served: ServedModel, rows: int, flags: dict[int, list[str]], facts: dict[str, Any]
     ) -> None:
         facts["flagged"] = len(flags)
         self.metrics.rows.labels(served.name).inc(rows)
         self.metrics.flagged.labels(served.name).inc(len(flags))
         if flags and self.settings.strict:
+            row, columns = next(iter(flags.items()))
             raise Refused(
                 422,
                 f"{len(flags)} of {rows} rows are far outside the range of the training rows, "
-                f"first row {flags[0]['row']} in {', '.join(flags[0]['columns'][:8])}.",
+                f"first row {row} in {', '.join(columns[:8])}.",
             )
 
     def _reloaded(self, name: str, served: ServedModel, error: str | None) -> None:
