@@ -9,7 +9,7 @@ SHAPES := --jaxtyping-packages=costscape,beartype.beartype
 PARTS := $(addprefix tests/,checks comparison data methods models problems sets solvers training \
   test_arrays.py test_block_bootstrap.py test_evaluation.py test_scenarios.py test_task.py)
 
-.PHONY: demo test quick check format docs docs-serve bench bench-gpu clean
+.PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu clean
 
 demo: $(STAMP)  ## order stock on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
@@ -40,6 +40,9 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## speed against its goals and against rivals, on one thread
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py --cpu
+
+bench-serve: $(STAMP)  ## the service: requests a second, latency, memory
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench_serve.py
 
 bench-gpu: $(STAMP)  ## the same on a GPU
 	$(BIN)/python benchmarks/run.py --gpu

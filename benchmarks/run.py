@@ -21,7 +21,18 @@ from common import RESULTS, failed, keep, kept, markdown, show
 HERE = Path(__file__).parent
 CPU = (
     *("step", "wind", "decide", "vaccine", "scaling", "import"),
-    *("linear", "forest", "epoch", "floor", "first_try", "whole", "coupled", "update", "table"),
+    *(
+        "linear",
+        "forest",
+        "epoch",
+        "floor",
+        "first_try",
+        "whole",
+        "coupled",
+        "update",
+        "table",
+        "serve",
+    ),
 )
 GPU = ("gpu", "roofline")
 LIMIT = 600  # seconds for one question

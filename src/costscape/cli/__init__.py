@@ -13,6 +13,7 @@ from costscape.cli import project_commands, run_commands
 from costscape.cli.contest_command import contest
 from costscape.cli.paper_command import paper
 from costscape.cli.run_options import errors_in_words
+from costscape.cli.serve_command import serve
 from costscape.cli.try_command import try_
 from costscape.cli.tune_command import tune
 from costscape.cli.zoo_command import zoo
@@ -97,6 +98,7 @@ app.add_typer(contest, name="contest")
 app.command()(run_commands.table)
 app.command("report")(run_commands.page)
 app.command()(paper)
+app.command()(serve)
 
 
 def main() -> None:

@@ -1,0 +1,59 @@
+"""costscape serve: decisions of fitted models over HTTP."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from costscape.cli.run_options import errors_in_words
+
+
+@errors_in_words
+def serve(
+    model: Annotated[
+        list[str],
+        typer.Argument(
+            help="[NAME=]PATH: a model file, or a folder with model.costscape and task.py."
+        ),
+    ],
+    task: Annotated[
+        str | None,
+        typer.Option(help="cost.py:task, the task of the models. The file is executed."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Others than loopback need a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    token_file: Annotated[
+        Path | None, typer.Option(help="The token of requests; COSTSCAPE_TOKEN by default.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse rows far out of range, not only flag them.")
+    ] = False,
+    batch_rows: Annotated[int, typer.Option(min=1, help="Most rows in one call.")] = 4096,
+    wait_ms: Annotated[float, typer.Option(min=0, help="To wait for others in a call.")] = 2.0,
+    max_rows: Annotated[int, typer.Option(min=1, help="Most rows of a request.")] = 10_000,
+    max_mb: Annotated[float, typer.Option(help="Largest body, in MiB.")] = 16.0,
+    queue_rows: Annotated[int, typer.Option(min=1, help="Most rows that wait.")] = 100_000,
+    seconds: Annotated[float, typer.Option(help="Most time for an answer.")] = 30.0,
+    watch: Annotated[
+        float, typer.Option(min=0, help="Seconds between looks at the files; 0 for never.")
+    ] = 2.0,
+    make_reference: Annotated[
+        bool,
+        typer.Option("--make-reference", help="Write the reference of each model, then end."),
+    ] = False,
+) -> None:
+    """Serve decisions of fitted models over HTTP.
+
+    A model file has no code, so the task comes beside it: --task for all models, or task.py in
+    the folder of each. New files of a model are loaded and checked while the old version serves.
+    """
+    from costscape.serve import Limits, Settings, parse_sources, run, write_references
+    from costscape.serve.service_settings import read_token
+
+    sources = parse_sources(model, task)
+    if make_reference:
+        for path in write_references(sources):
+            print(path)
+        return
+    limits = Limits(int(max_mb * 2**20), max_rows, queue_rows, batch_rows, wait_ms, seconds)
+    run(sources, Settings(host, port, read_token(token_file), strict, watch, limits))

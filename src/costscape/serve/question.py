@@ -1,0 +1,125 @@
+"""What a request asks besides its rows: another set, or a risk in place of the mean cost."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from costscape.risk import CVaR, Entropic, MeanDeviation, Risk, WorstCase
+from costscape.serve.refused import Refused
+from costscape.sets import Box, Budget, ConstraintSet, Simplex, Whole
+from costscape.task import Task
+
+RISKS: dict[str, type[Risk]] = {
+    "cvar": CVaR,
+    "entropic": Entropic,
+    "mean_deviation": MeanDeviation,
+    "worst_case": WorstCase,
+}
+ENDS = ("lower", "upper", "total")
+SLACK = 1e-6  # of the width of the set of the fit, which counts as rounding
+Numbers = float | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A what-if set and a risk; requests with equal questions are decided in one call.
+
+    Args:
+        lower: float or tuple (d,), default None. Lower bounds; None for those of the task.
+        upper: float or tuple (d,), default None. Upper bounds.
+        total: float, default None. The sum of a Simplex, the largest sum of a Budget.
+        risk: Risk, default None. Minimised in place of the expected cost.
+    """
+
+    lower: Numbers | None = None
+    upper: Numbers | None = None
+    total: float | None = None
+    risk: Risk | None = None
+
+    @classmethod
+    def from_json(cls, feasible: Any, risk: Any) -> "Question":
+        """Read {"lower": ..., "upper": ..., "total": ...} and {"cvar": 0.9}; None for neither."""
+        ends = {} if feasible is None else feasible
+        if not isinstance(ends, dict) or not set(ends) <= set(ENDS):
+            raise Refused(422, f"feasible needs an object with some of {', '.join(ENDS)}.")
+        numbers = {name: _numbers(name, value) for name, value in ends.items()}
+        total = numbers.pop("total", None)
+        if isinstance(total, tuple):
+            raise Refused(422, "total needs one number.")
+        return cls(**numbers, total=total, risk=None if risk is None else _risk(risk))
+
+    def feasible(self, task: Task) -> ConstraintSet | None:
+        """The set to decide in; None for that of the task."""
+        if self.lower is None and self.upper is None and self.total is None:
+            return None
+        if task.sets_of is not None:
+            raise Refused(422, "The set of this model is a function of x: change x instead.")
+        try:
+            return self._changed(task.feasible)
+        except (ValueError, TypeError) as error:
+            raise Refused(422, str(error)) from error
+
+    def _changed(self, C: ConstraintSet) -> ConstraintSet:
+        if isinstance(C, Whole):
+            # a coordinate without a step has 0 there, and Whole wants NaN for it
+            step = C.step.masked_fill(C.step == 0, float("nan"))
+            return Whole(self._changed(C.base), step, origin=C.origin)  # type: ignore[arg-type]
+        lower, upper = self.lower, self.upper
+        if isinstance(C, Simplex) and lower is None and upper is None:
+            assert self.total is not None
+            return Simplex(total=self.total, dim=C.dim)
+        if isinstance(C, Budget) and lower is None:
+            total = float(C.total) if self.total is None else self.total
+            return Budget(total=total, dim=C.dim, upper=_or(upper, C.upper))
+        if isinstance(C, Box) and self.total is None:
+            return Box(_or(lower, C.lower), _or(upper, C.upper), dim=C.dim)
+        if isinstance(C, Box) and lower is None and not C.lower.any():
+            return Budget(total=self.total or 0.0, dim=C.dim, upper=_or(upper, C.upper))
+        raise Refused(
+            422,
+            f"A what-if set needs lower or upper of a Box, total or upper of a Budget or of a Box "
+            f"from 0, or total of a Simplex, but this model has a {type(C).__name__}.",
+        )
+
+
+def beyond_fit(C: ConstraintSet, task: Task) -> str | None:
+    """A note where C leaves the bounds of the set of the fit; None where it does not."""
+    lower, upper = task.feasible.bounds
+    low, high = (end.to(lower) for end in C.bounds)
+    slack = SLACK * (upper - lower).max()
+    if not ((low < lower - slack) | (high > upper + slack)).any():
+        return None
+    return (
+        "The what-if set is wider than the set of the fit. Expected costs beyond are "
+        "extrapolated: fit again with the wider set."
+    )
+
+
+def _or(given: Numbers | None, own: Any) -> Any:
+    return own if given is None else list(given) if isinstance(given, tuple) else given
+
+
+def _numbers(name: str, value: Any) -> Numbers:
+    if isinstance(value, list) and value:
+        return tuple(_number(name, part) for part in value)
+    return _number(name, value)
+
+
+def _number(name: str, value: Any) -> float:
+    if type(value) not in (int, float) or not isfinite(value):
+        raise Refused(422, f"{name} needs finite numbers, but has something else.")
+    return float(value)
+
+
+def _risk(value: Any) -> Risk:
+    if not isinstance(value, dict) or len(value) != 1 or not set(value) <= set(RISKS):
+        raise Refused(
+            422, f'risk needs an object such as {{"cvar": 0.9}}, with one of {", ".join(RISKS)}.'
+        )
+    ((name, number),) = value.items()
+    try:
+        build: Any = RISKS[name]
+        made: Risk = build(_number(name, number))
+    except ValueError as error:
+        raise Refused(422, str(error)) from error
+    return made
