@@ -191,7 +191,7 @@ class Costs:
         if isinstance(g, ExpectedCost):
             if len(rows) < len(g):
                 g = g.on(g.scenarios.rows(torch.as_tensor(rows, device=self.like.device)))
-            return as_numpy(g.terms(a).mT.double())
+            return as_numpy(g.search_terms(a).mT.double())
         every = a[:1].repeat(self.batch, 1, 1)  # other surfaces have no rows by number
         every[rows] = a
         return as_numpy(g.terms(every)[rows].mT.double())
