@@ -10,24 +10,30 @@
    timed, which calls nothing of this library: its slow calls are the machine's.
 4. S = 100,000 outcomes over S = 1,000, for weights with a peak and for flat ones, and what a
    decision costs beyond that of all outcomes, beside the stated bound.
+5. 100,000 rows decided by the default DF2 of README's size (500 rows, 5 features, 7 coordinates,
+   short fits), and by the same with four more networks whose outcomes all x share: processor
+   seconds of one thread, scaled up from some rows, and the largest memory of the process. Two
+   cores have 120 such seconds in a minute.
 
 Processor seconds of one thread, the median of several calls after a first one. A virtual machine
 counts as a process's own what its host takes away.
 
-python benchmarks/bench_decide.py [adam cvxpy one many]
+python benchmarks/bench_decide.py [adam cvxpy one many rows]
 """
 
 import sys
 from copy import deepcopy
 from functools import partial
+from resource import RUSAGE_SELF, getrusage
 from statistics import median
 
 import torch
 from common import Result, at_least, at_most, least, machine, middle, once, reported, show
 
 from costscape import DF2, Convex, ExpectedCost, ProjectedAdam, Scenarios, Separable, Training
+from costscape.methods.ensemble import Blended
 from costscape.models import LSTM, Absolute
-from costscape.problems import synthetic_convex, synthetic_nonconvex, wind_bidding
+from costscape.problems import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding
 
 INSTANCES, POINTS = 1000, 200
 SHAPES = {"a peak": 20.0, "no peak": 0.5}  # spread of the logarithms of the weights
@@ -221,11 +227,37 @@ def double(s):
     return Scenarios(s.weights.double(), s.values.double())
 
 
+def many_rows(some=5_000, rows=100_000):
+    """For both blends: outcomes of each x come from 8 networks, or also from 4 that share them."""
+    found = []
+    for outcomes in (None, Absolute()):
+        rng = torch.Generator().manual_seed(0)
+        x = torch.rand(500, 5, generator=rng)
+        y = 3 * torch.rand(500, 7, generator=rng) * x[:, :1] + x[:, 1:2]
+        training = Training(epochs=3, progress=False, device="cpu")
+        method = DF2(inventory(), training=training).fit(x, y)
+        if outcomes is not None:
+            shared = DF2(inventory(), outcomes=outcomes, training=training).fit(x, y)
+            method.model_ = Blended([method.model_, shared.model_]).eval()
+        new = torch.rand(some, 5, generator=rng)
+        method.decide(new[:500])
+        taken, _ = once(partial(method.decide, new))
+        points = method.scenarios(new[:1]).weights.shape[1]
+        name = f"decide {rows:,} rows, default DF2, {points:,} outcomes of each x"
+        found.append(at_most(name, taken * rows / some, 120, note=f"from {some:,} rows"))
+    return [*found, at_most("the same: memory", peak_mib(), 1024, "MiB")]
+
+
+def peak_mib():
+    return getrusage(RUSAGE_SELF).ru_maxrss / 1024
+
+
 PARTS = {
     "adam": against_adam,
     "cvxpy": against_programs,
     "one": one_instance,
     "many": many_points,
+    "rows": many_rows,
 }
 
 

@@ -57,13 +57,15 @@ def test_g_is_the_double_loop(shared, rows, memory, dtype, tol):
 
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
 @pytest.mark.parametrize("rows", [1, 4], ids=["same actions", "own actions"])
-@pytest.mark.parametrize("memory", [2**27, 500], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("memory", [2**27, 5000, 500], ids=["whole", "some rows", "in pieces"])
 def test_terms_are_the_double_loop_and_add_up_to_g(shared, rows, memory):
     s, a = scenarios(shared=shared), draw(rows, 5, 3)
     g = ExpectedCost(SeparableTask(terms, BOX), s, memory)
     assert g.terms(a).shape == (4, 5, 3)
     torch.testing.assert_close(g.terms(a), by_loops(terms, s, a))
     torch.testing.assert_close(g.terms(a).sum(-1), g(a))
+    for same in (g, g.on(s.by_coordinate())):  # in memory as searches have it
+        torch.testing.assert_close(same.search_terms(a), g.terms(a))
 
 
 def test_outcomes_and_actions_that_are_shared_cost_what_their_copies_cost():

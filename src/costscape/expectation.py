@@ -19,6 +19,7 @@ Function = Callable[[Tensor, Tensor], Tensor]
 
 # bytes that one evaluation of f may take before it is split
 CACHE = 2**20  # on a CPU, where larger temporaries cost four times as much for each number
+SEARCH = 2**22  # on a CPU, where whole x are computed at a time
 GRADIENT = 2**27  # on a CPU with gradients, since a split computes f twice
 PART = 2**24  # of each part of such a split
 GPU = 2**31
@@ -51,6 +52,36 @@ def weighted(
     if torch.is_grad_enabled() and a.device.type == "cpu" and numbers is None:
         most = min(most, max(1, PART // width))
     return _split(f, a, w, y, most)
+
+
+def weighted_rows(
+    f: Function,
+    a: Float[Tensor, "#B J d"],
+    w: Float[Tensor, "B S"],
+    y: Float[Tensor, "..."],
+    numbers: int | None = None,
+    memory: int | None = None,
+) -> Float[Tensor, "B J d"]:
+    """``weighted`` of terms by coordinate, faster where each x has its own outcomes.
+
+    Only whole x are computed at a time, and the J x d sums over S of each x are one product.
+    Sums are rounded otherwise than by ``weighted``. Without gradients.
+    """
+    width = _width(a, y, numbers) * a.element_size()
+    bound = memory or (GPU if a.is_cuda else SEARCH * torch.get_num_threads())
+    rows = bound // (width * a.shape[1] * y.shape[1])
+    if rows == 0 or len(y) == 1 < len(w):
+        return weighted(f, a, w, y, numbers, memory)
+    parts = [slice(i, i + rows) for i in range(0, len(w), rows)]
+    return torch.cat([_terms(f, a if len(a) == 1 else a[i], w[i], y[i]) for i in parts])
+
+
+def _terms(f: Function, a: Tensor, w: Tensor, y: Tensor) -> Tensor:
+    cost = f(y.unsqueeze(1), a.unsqueeze(2))
+    B, J, S, d = cost.shape
+    if len(w) != B:
+        return _total(cost, w)
+    return torch.bmm(cost.mT.reshape(B, J * d, S), w.unsqueeze(-1)).view(B, J, d)
 
 
 def _width(a: Tensor, y: Tensor, numbers: int | None) -> int:
@@ -97,7 +128,11 @@ def _split(f: Function, a: Tensor, w: Tensor, y: Tensor, most: int) -> Tensor:
 
 
 def _weighted(f: Function, a: Tensor, w: Tensor, y: Tensor) -> Tensor:
-    cost = f(y.unsqueeze(1), a.unsqueeze(2))  # (1 or B, J, S, ...)
+    return _total(f(y.unsqueeze(1), a.unsqueeze(2)), w)
+
+
+def _total(cost: Tensor, w: Tensor) -> Tensor:
+    """The sum over S of costs (1 or B, J, S, ...)."""
     if len(cost) == 1:
         return torch.einsum("bs,js...->bj...", w, cost[0])
     if cost.ndim == 3:

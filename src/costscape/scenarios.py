@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from costscape.expectation import CACHE, Function, weighted
+from costscape.expectation import CACHE, Function, weighted, weighted_rows
 from costscape.task import SeparableTask, Task
 
 EVALUATE = 50  # multiplications in a matrix product that take as long as one evaluation of f
@@ -209,6 +209,12 @@ class ExpectedCost:
         """The d summands of g(x, a), for a SeparableTask."""
         assert isinstance(self.task, SeparableTask)
         return self.mean(self.task.terms, a)
+
+    def search_terms(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J d"]:
+        """``terms``, faster and rounded otherwise; for searches without gradients."""
+        assert isinstance(self.task, SeparableTask)
+        w, y = self.scenarios.weights, self.scenarios.values
+        return weighted_rows(self.task.terms, a, w, y, self.task.width, self.memory)
 
     def rows(self, i: slice) -> "ExpectedCost":
         return ExpectedCost(self.task, self.scenarios.rows(i), self.memory)

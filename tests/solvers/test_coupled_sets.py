@@ -186,3 +186,46 @@ def test_each_names_what_it_cannot_solve():
 def test_each_passes_the_check_for_solvers(name):
     solver, c = COUPLED[name]
     check_solver(solver, expected(kinked, c, 4, 10, seed=5))
+
+
+TWO_ROWS = cs.Polytope(
+    G=[*BOX, [1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0]], h=[1.0] * 4 + [0.0] * 4 + [0.7, 1.1]
+)
+
+
+def waves(y, a):
+    return (y - a).abs() + 0.3 * (9 * a + y).sin()
+
+
+@pytest.mark.parametrize(("f", "convex"), [(waves, False), (square, True)])
+@pytest.mark.parametrize("c", [TWO_ROWS, SETS["budget"]], ids=["two rows", "budget"])
+def test_the_gap_of_a_relaxation_is_never_below_the_true_one(f, convex, c):
+    g = expected(f, c, 12, 3, 0, scale=2.0, convex=convex)
+    found = cs.BoxRelaxation().minimise(g, c, 12)
+    assert found.gap is not None
+    points = torch.cartesian_prod(*[torch.linspace(0, float(c.bounds[1].max()), 13)] * 4)
+    best = g(points[c.contains(points)][None]).amin(1)  # all points of a grid
+    assert (found.gap >= found.cost - best - 1e-5).all()
+    assert (found.gap > 1e-4).any()  # the box's answer is not feasible for all
+
+
+def cvxpy_square(y, a):
+    import cvxpy as cp
+
+    return cp.sum(cp.square(y - a), axis=1)
+
+
+@pytest.mark.parametrize("name", ["budget", "one row", "ramps", "box"])
+def test_a_cost_for_cvxpy_does_not_make_auto_leave_the_exact_separable_solver(name):
+    solver, c = COUPLED.get(name, (cs.Separable(), cs.Box(0.0, 1.0, dim=4)))
+    g = expected(square, c, 2, 5, 0)
+    with_cvxpy = cs.SeparableTask(square, c, convex=True, cvxpy=cvxpy_square)
+    both = cs.ExpectedCost(with_cvxpy, g.scenarios)
+    assert type(cs.Auto().pick(both, c)) is type(solver)
+    one, other = (cs.Auto().minimise(each, c, 2) for each in (g, both))
+    torch.testing.assert_close(one.action, other.action, rtol=0, atol=0)
+
+
+def test_auto_relaxes_two_rows_that_couple_coordinates():
+    g = expected(square, TWO_ROWS, 2, 5, 0)
+    assert type(cs.Auto().pick(g, TWO_ROWS)) is cs.BoxRelaxation

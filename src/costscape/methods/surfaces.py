@@ -17,6 +17,8 @@ from costscape.sets import ConstraintSet
 from costscape.solvers import Objective, Solution, Solver
 
 S = TypeVar("S", bound="ScenarioMethod")
+SOME_ROWS = 256  # that are always decided together
+NUMBERS = 2**24  # of the scenarios in memory, where there are more rows
 
 
 class SurfaceMethod(Method):
@@ -73,10 +75,23 @@ class SurfaceMethod(Method):
         return self.solver.minimise(g, C, len(x), start)
 
     def _decide(self, x: Tensor) -> Tensor:
-        return self.solution(x).action
+        parts = x.split(self._rows_at_once(x))
+        return torch.cat([self.solution(part).action for part in parts])
 
     def _decide_in(self, x: Tensor, feasible: ConstraintSet) -> Tensor:
-        return self.solution(x, feasible=feasible).action
+        rows = len(x) if feasible.by_row else self._rows_at_once(x)  # a set may belong to a row
+        parts = x.split(rows)
+        return torch.cat([self.solution(part, feasible=feasible).action for part in parts])
+
+    def _rows_at_once(self, x: Tensor) -> int:
+        """How many x are decided at a time, so that memory does not grow with their number."""
+        if len(x) <= SOME_ROWS:
+            return len(x)
+        g = self._surface(x[:1])
+        if not isinstance(g, ExpectedCost):
+            return len(x)
+        s = g.scenarios
+        return max(SOME_ROWS, NUMBERS // (s.weights.numel() + (not s.shared) * s.values.numel()))
 
     def _risk_surface(self, x: Tensor, risk: Risk) -> Objective:
         from costscape.methods.risk_decisions import risk_surface  # few need it

@@ -155,7 +155,7 @@ class Separable(Solver):
         positions = torch.linspace(0, 1, points, dtype=box.lower.dtype, device=box.lower.device)
         step = 1 / (points - 1)
 
-        grid_costs = costs_on_grid(g, _actions(positions[:, None], box))  # (B, d, J)
+        grid_costs = costs_on_grid(g, _actions(positions[:, None], box), self.cells > 0)
         minima = local_minima(grid_costs, basins)
         finer = (self.grid - 1) // (points - 1)  # cells of the fine grid in one of this grid
         if g.convex or self.cells == 0 or finer < 2:
@@ -180,7 +180,7 @@ class Separable(Solver):
         parts = SHARED_PARTS if g.shared and not g.convex else 2
         if exists.shape[1] > 1:
             points = _cut_existing(g, box, points, exists, max(least, ALL_MINIMA), parts).lowest()
-        return cut_cells(_costs_at(g, box), points, least, parts)
+        return cut_cells(_costs_at(g, box, self.cells > 0), points, least, parts)
 
 
 def _cut_existing(
@@ -205,12 +205,23 @@ def _actions(t: Float[Tensor, "*batch #d"], box: Box) -> Float[Tensor, "*batch d
     return box.lower + t * (box.upper - box.lower)
 
 
-def _costs_at(g: Surface, box: Box) -> Costs:
-    return lambda t: g.terms(_actions(t, box))
+def _costs_at(g: Surface, box: Box, exact: bool = True) -> Costs:
+    terms = _terms(g, exact)
+    return lambda t: terms(_actions(t, box))
 
 
-def costs_on_grid(g: Surface, actions: Float[Tensor, "J d"]) -> Float[Tensor, "B d J"]:
-    """The summands of g at actions shared by all x, from a table of f where one fits."""
+def _terms(g: Surface, exact: bool) -> Costs:
+    """The summands of g; a coarse search rounds as ever, so that fits stay the same bits."""
+    return g.search_terms if exact and isinstance(g, ExpectedCost) else g.terms
+
+
+def costs_on_grid(
+    g: Surface, actions: Float[Tensor, "J d"], exact: bool = True
+) -> Float[Tensor, "B d J"]:
+    """The summands of g at actions shared by all x, from a table of f where one fits.
+
+    ``exact`` is False where a fit scores its epochs, see ``_terms``.
+    """
     if isinstance(g, ExpectedCost) and fits(g, len(actions)):
         return cost_table(g, actions).expected(g.scenarios.weights)
-    return g.terms(actions[None]).mT.contiguous()
+    return _terms(g, exact)(actions[None]).mT.contiguous()

@@ -34,6 +34,7 @@ FIRST_CELLS = 64  # of the whole interval, or more where a limit is narrower
 CONVEX_START = 1 / 16  # half width of the first window of a convex cost, of the interval
 ROUNDS = 60  # at most; windows that shrink in every round need fewer than ten
 COSTS = 2**22  # of a grid in memory at once
+COARSE = 9  # halvings that rank the epochs of a fit
 AT_EDGE = 0.999  # share of a window beyond which a point counts as on its edge
 SLACK = 1e-6  # of the largest difference: rounding of grid points does not forbid a step
 
@@ -79,13 +80,13 @@ class RampLimits(CoupledSearch):
         return None
 
     def coarse(self) -> "RampLimits":
-        return RampLimits(self.grid, min(self.halvings, 9))
+        return RampLimits(self.grid, min(self.halvings, COARSE))
 
     def _minimise(
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         g, c = cast(Surface, objective), cast(Polyhedral, feasible)
-        box = Separable() if self.halvings > 9 else Separable().coarse()
+        box = Separable() if self.halvings > COARSE else Separable().coarse()
         found = box.minimise(objective, Box(*c.bounds), batch)
         outside = (~c.contains(found.action)).nonzero()[:, 0]
         if len(outside) == 0:
@@ -138,8 +139,10 @@ class RampLimits(CoupledSearch):
                 break
             if isinstance(g, ExpectedCost) and len(going) < len(rows):
                 rows, some = going, g.on(g.scenarios.rows(going))
-        a = c.project(best)  # against the rounding of sums of steps
-        return a, g.terms(a[:, None])[:, 0].sum(-1)
+        broken = ~c.contains(best)  # by the rounding of sums of steps
+        if broken.any():
+            best = torch.where(broken[:, None], c.project(best), best)
+        return best, g.terms(best[:, None])[:, 0].sum(-1)
 
     def _propose(
         self, g: Surface, ramps: "Ramps", middle: Tensor, half: Tensor, points: int
@@ -147,7 +150,9 @@ class RampLimits(CoupledSearch):
         offsets = torch.linspace(-1, 1, points, dtype=half.dtype, device=half.device)
         t = middle[..., None] + half[..., None] * offsets  # (B, d, J)
         t = t.clamp(ramps.lower[:, None], ramps.upper[:, None])
-        return ramps.best_path(t, g.terms(t.mT).mT)
+        exact = self.halvings > COARSE  # coarse searches round as ever: fits keep their bits
+        terms = g.search_terms if exact and isinstance(g, ExpectedCost) else g.terms
+        return ramps.best_path(t, terms(t.mT).mT)
 
 
 class Ramps:

@@ -22,7 +22,7 @@ class Solution:
     """The action found for each context, and its cost.
 
     ``gap`` bounds how far each cost is above the least one, up to the accuracy of the relaxed
-    problem; None where the solver knows no bound. Only searches over whole units need one.
+    problem; None where the solver knows no bound.
     """
 
     action: Float[Tensor, "B d"]
