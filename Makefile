@@ -2,12 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
-# the parts of the library are tested with every shape checked, which takes half as long again; the
-# tests of the whole run without these checks
+# three workers for two cores: tests that wait for processes of their own leave a core idle
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+# the parts below the methods are tested with every shape checked, which takes half as long again;
+# all other tests run without these checks
 SHAPES := --jaxtyping-packages=costscape,beartype.beartype
-PARTS := $(addprefix tests/,checks comparison data methods models problems sets solvers training \
-  test_arrays.py test_block_bootstrap.py test_evaluation.py test_scenarios.py test_task.py)
+PARTS := $(addprefix tests/,checks comparison data models problems risk sets solvers training \
+  methods/test_df2_loss.py methods/test_targets.py test_arrays.py test_block_bootstrap.py \
+  test_context.py test_evaluation.py test_scenarios.py test_task.py)
 
 .PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu clean
 

@@ -124,6 +124,8 @@ def _line(problem, cells, ours):
 
 def table(rows, ours):
     texts = [line.texts() for line in lines(rows, ours)]
+    if not texts:
+        return NOT_RUN
     empty = [name for name in texts[0] if name and not any(line[name] for line in texts)]
     return text_table([{k: v for k, v in line.items() if k not in empty} for line in texts])
 

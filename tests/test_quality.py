@@ -146,7 +146,8 @@ def test_what_is_missing_was_not_run(tmp_path):
     assert shown["best opponent"] == "65.00 (n=1) egl"
     assert shown["difference [95 %]"] == shown[""] == ""
     both = quality.tables(tmp_path)
-    assert list(both) == ["Single fits", "Cross-fitted"]
+    assert list(both) == ["Single fits", "Tuned single fits", "Cross-fitted"]
+    assert both.pop("Tuned single fits") == "not run"
     for text in both.values():
         assert len(text.splitlines()) == 1 + len(quality.PROBLEMS)
     write(tmp_path, "wind", "df2-quick", 0, 60.0)
@@ -154,5 +155,19 @@ def test_what_is_missing_was_not_run(tmp_path):
 
 
 def test_the_tables_of_the_stored_rows_can_be_made():
-    for text in quality.tables().values():
-        assert [line.split("  ")[0] for line in text.splitlines()[1:]] == list(quality.PROBLEMS)
+    for title, text in quality.tables().items():
+        shown = [line.split("  ")[0] for line in text.splitlines()[1:]]
+        if title == "Tuned single fits":
+            assert shown == [name for name in quality.PROBLEMS if name in shown] != []
+        else:
+            assert shown == list(quality.PROBLEMS)
+
+
+def test_tuned_methods_are_compared_with_tuned_ones_only(tmp_path):
+    for seed in (0, 1):
+        write(tmp_path, "wind", "df2-quick+tuned", seed, 60.0)
+        write(tmp_path, "wind", "egl+tuned", seed, 65.0)
+        write(tmp_path, "wind", "cme", seed, 50.0)
+    shown = texts(tmp_path, "wind", quality.TUNED)
+    assert shown["best opponent"] == "65.00 (n=2) egl+tuned"
+    assert len(quality.tables(tmp_path)["Tuned single fits"].splitlines()) == 2

@@ -77,6 +77,7 @@ def test_every_tutorial_has_output_and_a_picture(pages, site):
     assert tutorials == [
         "allocate-vaccine",
         "bid-wind",
+        "from-a-csv",
         "order-stock",
         "service-level",
         "your-own-cost",

@@ -71,6 +71,7 @@ print(f"as a week ago: cost {cost.mean():.3f}")
 # %%
 orders = model.decide(table.next())
 print(orders.round(1))
+table.plot(orders, "orders.png", past=model.decide(test.X))
 
 # %% [markdown]
 # Orders in packs of six, at most 120 pieces in all? Then the action is the vector of all five

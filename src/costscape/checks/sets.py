@@ -95,7 +95,11 @@ def _check_nearest(c: ConstraintSet, known: Tensor, a: Tensor, p: Tensor) -> Non
     violation = c.violation(a.to(c.bounds[0].dtype))[outside]
     must(violation > 0, "violation() is 0 at a point that project() moved.")
     nearer = (away[:, None] - _distances(a, known)).amax()
-    must(nearer <= c.tolerance, f"a point of the set is nearer than project() by {nearer}.")
+    rounding = 10 * torch.finfo(a.dtype).eps * float(away.max())
+    must(
+        nearer <= c.tolerance + rounding,
+        f"a point of the set is nearer than project() by {nearer}.",
+    )
     if _convex(c):
         angle = (a - p) @ known.T - ((a - p) * p).sum(-1, keepdim=True)
         slack = c.tolerance * c.dim**0.5 * (away[:, None] + apart)
