@@ -4,7 +4,7 @@ import torch
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from costscape import Auto, Budget, ResidualSAA, Simplex, Task, load
+from costscape import Auto, Budget, ProjectedAdam, ResidualSAA, Simplex, Task, load
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
@@ -234,7 +234,8 @@ def test_residuals_keep_the_contract_of_a_method(problem, settings):
 def test_residuals_keep_the_contract_on_a_budget(demand):
     x, y = demand(40, dim=3)
     task = Task(lambda y, a: (y - a).square().sum(-1), Budget(total=2.0, dim=3), convex=True)
-    check_method(ResidualSAA(task, ridge=0.1, residuals=10), x, y)
+    solver = ProjectedAdam(steps=40, starts=1)
+    check_method(ResidualSAA(task, ridge=0.1, residuals=10, solver=solver), x, y)
 
 
 def test_a_loaded_model_has_the_same_scenarios(newsvendor, demand, tmp_path):

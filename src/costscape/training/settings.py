@@ -25,18 +25,18 @@ class Range:
     least: float
     open: bool = False
 
-    def holds(self, value: float) -> bool:
+    def holds(self, value: int | float) -> bool:
         return value > self.least if self.open else value >= self.least
 
     def __str__(self) -> str:
         return f"{'above' if self.open else 'of at least'} {self.least:g}"
 
 
-Natural = Annotated[int, Range(0)]
-Count = Annotated[int, Range(1)]
-AtLeast2 = Annotated[int, Range(2)]
-Positive = Annotated[float, Range(0, open=True)]
-NotNegative = Annotated[float, Range(0)]
+Natural = Annotated[int, Range(0.0)]
+Count = Annotated[int, Range(1.0)]
+AtLeast2 = Annotated[int, Range(2.0)]
+Positive = Annotated[float, Range(0.0, open=True)]
+NotNegative = Annotated[float, Range(0.0)]
 
 
 class Checked:
