@@ -91,7 +91,7 @@ def read(
             f"Fill values that are NaN or infinite, or drop their rows."
         )
     if len(source) > 1 and source.dtype != dtype:
-        _check_precision(source.flatten(1), tensor.flatten(1), name)
+        _check_precision(*(part.reshape(len(part), -1) for part in (source, tensor)), name)
     return tensor, form
 
 

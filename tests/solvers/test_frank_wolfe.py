@@ -152,7 +152,7 @@ def test_other_sets_are_refused_with_a_sentence():
 
 @pytest.mark.parametrize("bad", [{"steps": 0}, {"tol": -1.0}, {"tol": float("nan")}], ids=str)
 def test_senseless_settings_are_refused(bad):
-    with pytest.raises(ValueError, match="FrankWolfe needs steps of at least 1"):
+    with pytest.raises(ValueError, match=r"FrankWolfe needs (steps|tol)"):
         FrankWolfe(**bad)
 
 
