@@ -10,6 +10,8 @@ SHAPES := --jaxtyping-packages=costscape,beartype.beartype
 PARTS := $(addprefix tests/,checks comparison data models problems risk sets solvers training \
   methods/test_df2_loss.py methods/test_targets.py test_arrays.py test_block_bootstrap.py \
   test_context.py test_evaluation.py test_scenarios.py test_task.py)
+# what takes minutes in one piece begins first, so that no core is idle at the end
+ORDER := --no-loadscope-reorder tests/test_site.py tests/bench tests src
 
 .PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu clean
 
@@ -18,7 +20,7 @@ demo: $(STAMP)  ## order stock on embedded data
 
 test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples, the site
 	$(PYTEST) $(SHAPES) $(PARTS)
-	$(PYTEST) $(PARTS:%=--ignore=%)
+	$(PYTEST) $(ORDER) $(PARTS:%=--ignore=%)
 
 quick: $(STAMP)  ## the tests that take seconds
 	$(PYTEST) -m "not slow" $(SHAPES) $(PARTS)

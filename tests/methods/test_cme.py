@@ -232,7 +232,7 @@ def test_the_embedding_keeps_the_contract_on_a_budget(demand):
 @pytest.mark.parametrize("name", ["penalty", "width"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
 def test_settings_that_are_not_positive_are_refused(newsvendor, name, value):
-    with pytest.raises(ValueError, match=f"{name} to be a positive number, or None"):
+    with pytest.raises(ValueError, match=f"{name} to be a (positive )?number"):
         CME(newsvendor(), **{name: value})
 
 

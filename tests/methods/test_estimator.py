@@ -60,6 +60,7 @@ SHORTLY = {
     "DFL": cs.DFL(TASK, training=BRIEF),
     "EGL": cs.EGL(TASK, training=BRIEF),
     "KernelSmoother": cs.KernelSmoother(TASK),
+    "SafetyStock": cs.SafetyStock(TASK, training=BRIEF),
     "LANCER": cs.LANCER(TASK, rounds=1, training=BRIEF),
     "LODL": cs.LODL(TASK, loss=cs.WeightedMSE(), samples=4, training=BRIEF),
     "RandomForest": cs.RandomForest(TASK, trees=2),

@@ -264,7 +264,7 @@ def test_the_automatic_solver_is_the_string_auto_in_files(newsvendor, demand, tm
 
 def test_the_string_auto_is_no_solver(newsvendor, demand, monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as for a user
-    sentence = r"Constant needs a Solver, but got solver='auto'\..*solver=costscape\.Auto\(\)"
+    sentence = r"Constant needs solver to be a Solver, but got 'auto'\."
     with pytest.raises(TypeError, match=sentence):
         Constant(newsvendor(), solver="auto").fit(*demand(20))
     with pytest.raises(TypeError, match="Implicit needs a Solver"):

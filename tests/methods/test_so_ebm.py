@@ -349,7 +349,7 @@ def test_a_point_is_refused():
         ({"train_draws": 0}, "train_draws of at least 1"),
         ({"draws": 0}, "draws of at least 1"),
         ({"weight": -1.0}, "weight of at least 0"),
-        ({"weight": float("nan")}, "weight of at least 0"),
+        ({"weight": float("nan")}, "weight to be a number"),
         ({"temperature": 0.0}, "positive temperature"),
         ({"variances": ()}, "positive variances"),
         ({"variances": (0.1, -1.0)}, "positive variances"),
