@@ -267,7 +267,7 @@ def test_the_string_auto_is_no_solver(newsvendor, demand, monkeypatch):
     sentence = r"Constant needs solver to be a Solver, but got 'auto'\."
     with pytest.raises(TypeError, match=sentence):
         Constant(newsvendor(), solver="auto").fit(*demand(20))
-    with pytest.raises(TypeError, match="Implicit needs a Solver"):
+    with pytest.raises(TypeError, match="Implicit needs solver to be a Solver"):
         Implicit("auto")
 
 
