@@ -91,7 +91,8 @@ def read(
             f"Fill values that are NaN or infinite, or drop their rows."
         )
     if len(source) > 1 and source.dtype != dtype:
-        _check_precision(*(part.reshape(len(part), -1) for part in (source, tensor)), name)
+        n = len(source)
+        _check_precision(source.reshape(n, -1), tensor.reshape(n, -1), name)
     return tensor, form
 
 
