@@ -73,7 +73,7 @@ class Question:
 def first_answer(
     question: Question, out: Path, *, methods: dict[str, Method] | None = None, force: bool = False
 ) -> str:
-    """Compare methods with simple rules, write tomorrow's orders and a picture, say what came.
+    """Compare methods with simple rules, write tomorrow's orders and a picture, report the saving.
 
     Args:
         question: the file and the prices.

@@ -6,7 +6,7 @@ class Refused(Exception):
 
     Args:
         status: int. Status of HTTP, 400 or above.
-        sentence: str. What is needed, what came, what to do.
+        sentence: str. What is needed, what was given, and what to do.
         retry_after: int, default None. Seconds after which the client may try again.
 
     >>> str(Refused(429, "The queue is full. Try again in 1 s.", 1))
