@@ -155,7 +155,7 @@ def test_moments_of_adam_last_from_round_to_round():
 
 @pytest.mark.parametrize("bad", [{"count": 0}, {"batch_size": 0}, {"lr": 0.0}])
 def test_steps_that_cannot_be_taken_are_refused(bad):
-    with pytest.raises(ValueError, match="Steps needs count and batch_size of at least 1"):
+    with pytest.raises(ValueError, match="Steps needs"):
         Steps(**bad)
 
 
