@@ -8,13 +8,15 @@ several fits help every method, so a method is compared only with those of its t
 The score is the gap on synthetic problems and the regret elsewhere, the mean over n seeds. The
 difference is df2-quick, or df2, minus the best opponent, paired by seed and test row. Its 95 %
 interval is over blocks of test rows and seeds, or Student's over seeds where the costs of each
-test row are not stored. Ten items of one store count as one problem; their seed 0 is used, and
-the items take the place of seeds. An opponent with one seed is the best only if no other has
+test row are not stored. Ten items of one store count as one problem, and so do the nine stores
+that nobody tuned on; their seed 0 is used, and the items or stores take the place of seeds. Where
+a problem was cut at several origins, it has a line for them, too. An opponent with one seed is the best only if no other has
 more; the last column names those with a lower score on their seed.
 
 python benchmarks/quality.py
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +30,11 @@ RESULTS = ROOT / "results"
 OURS = ("df2", "blend")  # and names that go on after them with - or +
 SINGLE, TUNED, CROSSFITTED = ("df2-quick", "df2-paper"), ("df2-quick+tuned",), ("df2", "blend")
 TITLES = {SINGLE: "Single fits", TUNED: "Tuned single fits", CROSSFITTED: "Cross-fitted"}
-ITEM, ITEMS = "inventory-item", "inventory-items 1-10"
+NUMBERED = re.compile(r"(inventory-(?:item|store))(\d+)(, \d+ origins)?")
+MANY = {"inventory-item": "inventory-items 1-10", "inventory-store": "inventory-stores 2-10"}
 PROBLEMS = (
     *("synthetic-convex", "synthetic-nonconvex", "wind", "wind-farm", "inventory"),
-    *("inventory-store", ITEMS, "vaccine", "vaccine-wave"),
+    *("inventory-store", *MANY.values(), "vaccine", "vaccine-wave"),
 )
 NOT_RUN = "not run"
 
@@ -73,20 +76,21 @@ def score(cell):
 def read(folder=RESULTS):
     """The rows of full size, with the items of a store as one problem beside the single ones."""
     rows = [row for row in read_rows(folder) if not row["quick"]]
-    items = [row for row in rows if row["problem"].startswith(ITEM) and row["seed"] == 0]
+    items = [row for row in rows if NUMBERED.fullmatch(row["problem"]) and row["seed"] == 0]
     return rows + [as_pair(row, items) for row in items]
 
 
 def as_pair(row, items):
-    """The row as one of the problem ITEMS, the item being its seed.
+    """The row as one of a problem of MANY, the item or store being its seed.
 
     Items share the dates of their test rows, and a date may be bad for all of them. So the test
     rows count as shared, unless methods were tested on different rows of the item.
     """
     digests = {other["test_rows"] for other in items if other["problem"] == row["problem"]}
     same = row["test_rows"] is not None and len(digests - {None}) == 1
-    item = int(row["problem"].removeprefix(ITEM))
-    return {**row, "problem": ITEMS, "seed": item, "test_rows": "dates" if same else None}
+    kind, number, origins = NUMBERED.fullmatch(row["problem"]).groups(default="")
+    shared = {"problem": MANY[kind] + origins, "test_rows": "dates" if same else None}
+    return {**row, **shared, "seed": int(number)}
 
 
 def part_of(row):
@@ -107,8 +111,13 @@ def lines(rows, ours):
     found = {}
     for cell in summarise(of_table(rows, ours), OURS):
         found.setdefault(cell.problem, {})[cell.label] = cell
-    shown = [problem for problem in PROBLEMS if ours is not TUNED or problem in found]
+    names = [name for problem in PROBLEMS for name in (problem, *_with_origins(problem, found))]
+    shown = [problem for problem in names if ours is not TUNED or problem in found]
     return [_line(problem, found.get(problem, {}), ours) for problem in shown]
+
+
+def _with_origins(problem, found):
+    return sorted(name for name in found if name.startswith(f"{problem}, "))
 
 
 def _line(problem, cells, ours):

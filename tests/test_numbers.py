@@ -79,7 +79,8 @@ def test_the_table_of_the_readme_is_short_and_marks_clear_differences():
     assert len(lines) <= 12
     assert set(rule) <= set("|-: ")
     columns = [text.strip() for text in header.split("|")[1:-1]]
-    assert columns == ["fit", "method", *numbers.PROBLEMS]
+    shelf = numbers.MANY["inventory-store"]
+    assert columns == ["fit", "method", *(name for name in numbers.PROBLEMS if name != shelf)]
     cells = {}
     for line in lines:
         fit, method, *texts = (text.strip() for text in line.split("|")[1:-1])

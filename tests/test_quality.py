@@ -14,7 +14,9 @@ from costscape.block_bootstrap import difference_over_seeds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import quality
-from quality import CROSSFITTED, ITEMS, SINGLE
+from quality import CROSSFITTED, MANY, SINGLE
+
+ITEMS = MANY["inventory-item"]
 
 
 def write(folder, problem, method, seed, regrets, gaps=None, by_row=True, block=1, **changes):
@@ -126,6 +128,19 @@ def test_ten_items_are_one_problem_and_its_pairs(tmp_path):
     assert quality.as_pair(plain[-1], plain)["test_rows"] == "dates"
 
 
+def test_the_origins_of_items_have_a_line_of_their_own(tmp_path):
+    for item in (1, 2):
+        for origin in (1, 2):
+            problem = f"inventory-item{item}@{origin}of2"
+            write(tmp_path, problem, "df2", 0, np.full(4, 10.0 * item + origin))
+            write(tmp_path, problem, "egl+crossfit", 0, np.full(4, 20.0))
+    found = line(tmp_path, f"{ITEMS}, 2 origins", CROSSFITTED)
+    assert found.first.score.n == 2
+    assert found.first.score.mean == pytest.approx(16.5)
+    names = [each.problem for each in quality.lines(quality.read(tmp_path), CROSSFITTED)]
+    assert names.index(found.problem) == names.index(ITEMS) + 1
+
+
 def test_an_opponent_with_one_seed_is_named_where_it_is_lower(tmp_path):
     for seed in (0, 1):
         write(tmp_path, "wind", "df2-quick", seed, 60.0)
@@ -160,7 +175,7 @@ def test_the_tables_of_the_stored_rows_can_be_made():
         if title == "Tuned single fits":
             assert shown == [name for name in quality.PROBLEMS if name in shown] != []
         else:
-            assert shown == list(quality.PROBLEMS)
+            assert [name for name in shown if "origins" not in name] == list(quality.PROBLEMS)
 
 
 def test_tuned_methods_are_compared_with_tuned_ones_only(tmp_path):

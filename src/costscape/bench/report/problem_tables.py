@@ -14,6 +14,7 @@ from costscape.bench.report.summary import Cell, Stat, summarise
 from costscape.bench.report.two_stage_starts import SAME, START
 
 ROWS_AND_SEEDS, SEEDS = "rows and seeds", "seeds"
+SOURCES = 3  # named in a caption
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,9 @@ def _captions(
         sentences.append(
             "Compare seconds on one device only." if several else f"Seconds on {devices[0]}."
         )
-    data = sources(rows)
+    data = list(sources(rows))
+    if len(data) > SOURCES:  # the items or stores of one file differ by a number only
+        data = [*data[:1], f"and {len(data) - 1} more alike"]
     sentences.append(f"Data: {'; '.join(data)}." if data else "")
     sentences.append(caption(cells[0].problem) or "")
     return [words for words in sentences if words]
