@@ -10,8 +10,8 @@ difference is df2-quick, or df2, minus the best opponent, paired by seed and tes
 interval is over blocks of test rows and seeds, or Student's over seeds where the costs of each
 test row are not stored. Ten items of one store count as one problem, and so do the nine stores
 that nobody tuned on; their seed 0 is used, and the items or stores take the place of seeds. Where
-a problem was cut at several origins, it has a line for them, too. An opponent with one seed is the best only if no other has
-more; the last column names those with a lower score on their seed.
+a problem was cut at several origins, it has a line for them, too. An opponent with one seed is the
+best only if no other has more; the last column names those with a lower score on their seed.
 
 python benchmarks/quality.py
 """
