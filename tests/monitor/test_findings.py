@@ -41,7 +41,9 @@ def test_outcomes_that_drift_are_an_alert_and_the_gain_of_an_update_is_measured(
     records = [r for k, (X, Y) in enumerate(parts) for r in decided(X, Y, 30 * k)]
     before = model.decide(parts[0][0])
     found = watch("shop", records, model)
-    assert any(alert.startswith("Outcomes have drifted in 2 of 2") for alert in found.alerts)
+    assert any(
+        alert.startswith("Outcomes have drifted in 2 of 2 columns") for alert in found.alerts
+    )
     assert any("Realised costs differ" in alert for alert in found.alerts)
     assert not any(one.is_alert for one in found.inputs)
     assert found.suggestion.startswith("Update the model: on the last 80 outcomes")
@@ -61,11 +63,11 @@ def test_inputs_that_drift_are_an_alert_by_name(model, decided, law):
     X, _ = law(np.random.default_rng(3), 100, shift=0.4)
     found = watch("shop", decided(X), model)
     (alert,) = found.alerts
-    assert alert.startswith("Inputs have drifted in 1 of 3: 'temp' (PSI")
+    assert alert.startswith("Inputs have drifted in 1 of 3 columns: 'temp' (PSI")
     assert found.inputs[0].name == "temp"
     assert found.drifted == 1
     assert found.levels is None
-    assert found.suggestion.endswith("none came yet.")
+    assert "not enough outcomes to judge an update: 0" in found.suggestion
     assert watch("shop", decided(X), model, Thresholds(psi=99, ks=0.99)).alerts == ()
 
 

@@ -23,12 +23,27 @@ Log = Annotated[
 
 @errors_in_words
 def outcomes(
-    model: Annotated[str, typer.Argument(help="[NAME=]PATH, as for `costscape serve`.")],
-    data: Annotated[Path, typer.Option(help="CSV with outcomes, and id or key columns.")],
+    model: Annotated[
+        str, typer.Argument(help="[NAME=]PATH, as for `costscape serve`; or a project.")
+    ],
+    data: Annotated[
+        Path,
+        typer.Option(help="CSV with outcomes, and id or key columns; of a project, new rows."),
+    ],
     log: Log = None,
     task: TaskFile = None,
 ) -> None:
-    """Attach outcomes to the decisions that `costscape serve --log` keeps."""
+    """Attach outcomes to the decisions that `serve --log` or `decide --log` kept."""
+    from costscape.project.project_file import is_project, read_project
+
+    if not data.is_file():
+        raise FileNotFoundError(f"--data needs a CSV file, but there is none at {data}.")
+    if is_project(Path(model)):
+        from costscape.project.logged_decisions import attach_new_rows, store_of
+
+        project = read_project(Path(model))
+        print(attach_new_rows(project, data, log or str(store_of(project))))
+        return
     from costscape.monitor import attach_outcomes, open_store, outcome_names
     from costscape.serve import Source
     from costscape.serve.outcome_request import rows_of_csv
@@ -37,8 +52,6 @@ def outcomes(
 
     source = Source.parse(model, task)
     served = ServedModel.load(source)
-    if not data.is_file():
-        raise FileNotFoundError(f"--data needs a CSV file, but there is none at {data}.")
     try:
         rows = rows_of_csv(data.read_bytes())
     except Refused as error:
@@ -51,7 +64,9 @@ def outcomes(
 def monitor(
     place: Annotated[
         str,
-        typer.Argument(help="[NAME=]PATH of a model, as for `costscape serve`; or only a store."),
+        typer.Argument(
+            help="[NAME=]PATH of a model, as for `costscape serve`; a project; or only a store."
+        ),
     ],
     log: Log = None,
     name: Annotated[str | None, typer.Option(help="The model, if a store has several.")] = None,
@@ -72,11 +87,19 @@ def monitor(
     With a store alone it shows what can be said without the model.
     """
     from costscape.monitor import Thresholds, open_store, render_findings, watch
+    from costscape.project.project_file import is_project, read_project
 
     at = Thresholds(recent=recent, psi=psi, ks=ks, flagged=flagged, cost=cost)
     model: Any = None
     if log is None and _is_store(place):
         log = place
+    elif is_project(Path(place)):
+        from costscape.project.logged_decisions import name_of, store_of
+        from costscape.project.model_files import load_fitted
+
+        project = read_project(Path(place))
+        model = load_fitted(project).model
+        log, name = log or str(store_of(project)), name or name_of(project)
     else:
         from costscape.serve import Source
         from costscape.serve.served_model import ServedModel

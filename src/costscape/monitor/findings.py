@@ -169,15 +169,15 @@ def watch(
     drifted = any(one.is_alert for one in outcomes) or (levels is not None and _off(levels, at))
     suggestion = ""
     if thorough and model is not None:
-        calm = "No update is suggested: outcomes and costs have not drifted."
-        if not rows.has_y.any():
-            calm = "There are not enough outcomes to judge an update: none came yet."
-        suggestion = suggest_update(model, rows, at.fewest) if drifted else calm
+        suggestion = "No update is suggested: outcomes and costs have not drifted."
+        if drifted or rows.has_y.sum() < at.fewest:
+            suggestion = suggest_update(model, rows, at.fewest)
     return Findings(
         name,
         len(rows),
         int(rows.has_y.sum()),
-        *(_minute(rows.time[i]) for i in (0, -1)),
+        _minute(rows.time[0]),
+        _minute(rows.time[-1]),
         tuple(_versions(rows)),
         reference,
         tuple(stretches(rows, costs, regrets)),
@@ -271,7 +271,9 @@ def _alerts(
         if bad:
             more = f" and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
             named = ", ".join(f"{c.name!r} (PSI {c.psi:.2g}, KS {c.ks:.2g})" for c in bad[:NAMED])
-            found.append(f"{what} have drifted in {len(bad)} of {len(columns)}: {named}{more}.")
+            found.append(
+                f"{what} have drifted in {len(bad)} of {len(columns)} columns: {named}{more}."
+            )
     if rows >= at.fewest and flagged > at.flagged:
         found.append(
             f"{100 * flagged:.1f} % of the latest rows are far outside the range of the training "
@@ -291,12 +293,12 @@ def _off(levels: Levels, at: Thresholds) -> bool:
 
 
 def _versions(rows: LoggedRows) -> list[Version]:
-    names, first = np.unique(rows.version, return_index=True)
+    names, begin = np.unique(rows.version, return_index=True)
     made = []
-    for name in names[np.argsort(first)]:
+    for name in names[np.argsort(begin)]:
         here = np.flatnonzero(rows.version == name)
-        ends = (_minute(rows.time[here[i]]) for i in (0, -1))
-        made.append(Version(str(name), len(here), *ends))
+        first, last = (_minute(rows.time[here[i]]) for i in (0, -1))
+        made.append(Version(str(name), len(here), first, last))
     return made
 
 

@@ -48,7 +48,8 @@ class LoggedRows:
     @property
     def has_y(self) -> np.ndarray:
         """Which rows have an outcome (n,)."""
-        return np.asarray(np.isfinite(self.y).all(1)) & (self.y.shape[1] > 0)
+        known: np.ndarray = np.isfinite(self.y).all(1)
+        return known if self.y.shape[1] else np.zeros(len(self), dtype=bool)
 
     def of(self, rows: np.ndarray) -> "LoggedRows":
         """Some of the rows."""

@@ -25,6 +25,7 @@ TABLES = (
         id TEXT PRIMARY KEY REFERENCES costscape_decisions (id), time TEXT NOT NULL,
         y TEXT NOT NULL)""",
 )
+_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 COLUMNS = (
     "id, time, model, version, request_id, x, decision, expected_cost, flags, keys, question, "
     "quantiles"
@@ -165,7 +166,3 @@ def _from_row(row: Sequence[Any]) -> Record:
         json.loads(levels),
         None if y is None else tuple(json.loads(y)),
     )
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from costscape.methods.update_result import Update
 from costscape.monitor.record_arrays import LoggedRows
 
 HELD_OUT = 1 / 3  # of the rows with an outcome, the latest
@@ -50,7 +51,7 @@ def suggest_update(model: Any, rows: LoggedRows, fewest: int) -> str:
     X, Y = outcome_pairs(model, rows.of(known[:cut]))
     val = outcome_pairs(model, rows.of(known[cut:]))
     try:
-        made = deepcopy(model).update(X, Y, val=val)
+        made: Update = deepcopy(model).update(X, Y, val=val)
     except (TypeError, RuntimeError, ValueError) as error:
         return f"An update cannot be judged: {error}"
     if not made.comparisons:
