@@ -68,7 +68,7 @@ def test_inputs_that_drift_are_an_alert_by_name(model, decided, law):
     assert found.drifted == 1
     assert found.levels is None
     assert "not enough outcomes to judge an update: 0" in found.suggestion
-    assert watch("shop", decided(X), model, Thresholds(psi=99, ks=0.99)).alerts == ()
+    assert watch("shop", decided(X), model, Thresholds(psi=99.0, ks=0.99)).alerts == ()
 
 
 def test_flagged_rows_and_quantiles_are_counted(model, decided, law):
@@ -142,7 +142,7 @@ def test_bad_input_is_a_sentence(model, decided, law):
     assert "3 records have other columns and are left out." in some.notes
     assert any("needs 30 rows" in note for note in some.notes)
     with pytest.raises(ValueError, match="psi must be positive"):
-        Thresholds(psi=0)
+        Thresholds(psi=0.0)
 
 
 def test_the_page_escapes_names_and_loads_nothing(decided, law):

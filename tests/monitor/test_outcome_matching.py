@@ -48,6 +48,8 @@ Y = {"bread": 1.0, "soup": 2.0}
 WRONG = {
     "at least one row": [],
     "ids are of no logged decision, first 'nope'": [{"id": "0", **Y}, {"id": "nope", **Y}],
+    "ids are of no logged decision, first 'a.x00'": [{"id": "a\0", **Y}],
+    "1 of 1 ids are of no logged decision": [{"id": "\ud800", **Y}],
     "is of the model other, but the outcomes are for shop": [{"id": "x", **Y}],
     "have an id twice": [{"id": "0", **Y}, {"id": "0", **Y}],
     "lack 'soup'": [{"id": "0", "bread": 1.0}],

@@ -40,7 +40,8 @@ def serve(
     log: Annotated[
         str | None,
         typer.Option(
-            help="Keep decisions before they are answered: a file, or a postgresql:// address."
+            envvar="COSTSCAPE_LOG",  # others see the command line, and it may have a password
+            help="Keep decisions before they are answered: a file, or a postgresql:// address.",
         ),
     ] = None,
     make_reference: Annotated[

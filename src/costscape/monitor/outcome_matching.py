@@ -123,7 +123,7 @@ def _numbers(row: Mapping[str, Any], names: Sequence[str], i: int) -> list[float
 def _check_ids(store: DecisionStore, model: str, ids: Sequence[str]) -> None:
     if len(set(ids)) < len(ids):
         raise ValueError("Outcomes need one row for each id, but have an id twice.")
-    models = store.models_of(ids)
+    models = store.models_of([id for id in ids if _is_storable(id)])
     unknown = [id for id in ids if id not in models]
     if unknown:
         raise ValueError(
@@ -136,6 +136,11 @@ def _check_ids(store: DecisionStore, model: str, ids: Sequence[str]) -> None:
                 f"The decision {id!r} is of the model {models[id]}, but the outcomes are for "
                 f"{model}. Send them to that model."
             )
+
+
+def _is_storable(id: str) -> bool:
+    """Whether a database takes the text: no NUL, and no half of a pair of surrogates."""
+    return "\0" not in id and id.isprintable()
 
 
 def _by_key(

@@ -1,5 +1,6 @@
 """Decisions are kept in a store before they are answered: one commit for each call."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,7 +48,7 @@ class DecisionLog:
         try:
             self._store.append(records)
         except StoreError as error:
-            log("store", error=str(error))
+            log("store", logging.ERROR, error=str(error))
             refused = Refused(
                 503,
                 f"The decisions could not be logged, so they are not given. Ask again in {LATER} "

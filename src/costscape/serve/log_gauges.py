@@ -1,10 +1,11 @@
 """Gauges of the logged decisions, computed in a thread now and then, never in a request."""
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from costscape.monitor import DecisionStore, StoreError, Thresholds, watch
+from costscape.monitor import DecisionStore, Thresholds, watch
 from costscape.serve.logs import log, place
 from costscape.serve.metrics import Metrics
 from costscape.serve.served_model import ServedModel
@@ -44,8 +45,14 @@ def set_gauges(store: DecisionStore, served: ServedModel, metrics: Metrics) -> N
             return
         at = replace(Thresholds(), rows=ROWS)
         found = watch(served.name, records, served.model, at, thorough=False)
-    except (StoreError, ValueError) as error:
-        log("monitor", model=served.name, error=type(error).__name__, at=place(error))
+    except Exception as error:  # also what the user's cost raises; the next look may work
+        log(
+            "monitor",
+            logging.ERROR,
+            model=served.name,
+            error=type(error).__name__,
+            at=place(error),
+        )
         return
     metrics.drift.labels(served.name).set(found.drifted)
     metrics.alerts.labels(served.name).set(len(found.alerts))

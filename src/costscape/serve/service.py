@@ -98,7 +98,8 @@ class Service:
         most = self.settings.limits.rows
         rows, question = await read_request(request, served.row_shape, most)
         facts["rows"] = len(rows)
-        keys = read_keys(await request.body(), len(rows)) if _is_json(request) else []
+        body = await request.body() if _kind(request) in ("", "application/json") else b""
+        keys = await off_loop(len(body) > LARGE, lambda: read_keys(body, len(rows)))
         job = Job(served, rows, question, facts["request_id"], keys)
         answer = await self._decisions.ask(job)
         self._flag(served, len(rows), answer.flags, facts)
@@ -231,10 +232,6 @@ def _facts(request: Request, served: ServedModel) -> dict[str, Any]:
 def _kind(request: Request) -> str:
     """The content type of a request, without its parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _is_json(request: Request) -> bool:
-    return _kind(request) in ("", "application/json")
 
 
 def _head(facts: dict[str, Any]) -> dict[str, Any]:
