@@ -152,7 +152,12 @@ def _to_row(record: Record) -> tuple[Any, ...]:
     question = None if r.question is None else _text(r.question)
     return (
         *(r.id, r.time, r.model, r.version, r.request_id, _text(r.x), _text(r.decision)),
-        *(r.expected_cost, _text(r.flags), _text(r.keys), question, _text(r.quantiles)),
+        r.expected_cost,
+        # most are empty, and encoding takes most of the time of a commit
+        _text(r.flags) if r.flags else "[]",
+        _text(r.keys) if r.keys else "{}",
+        question,
+        _text(r.quantiles) if r.quantiles else "{}",
     )
 
 
