@@ -1,5 +1,4 @@
 from costscape.monitor.findings import Findings as Findings
-from costscape.monitor.findings import watch as watch
 from costscape.monitor.monitor_page import render_findings as render_findings
 from costscape.monitor.outcome_columns import outcome_names as outcome_names
 from costscape.monitor.outcome_matching import Attached as Attached
@@ -14,3 +13,4 @@ from costscape.monitor.store_address import STORE as STORE
 from costscape.monitor.store_address import open_store as open_store
 from costscape.monitor.suggestion import outcome_pairs as outcome_pairs
 from costscape.monitor.thresholds import Thresholds as Thresholds
+from costscape.monitor.watching import watch as watch
