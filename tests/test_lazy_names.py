@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import costscape.monitor
 import costscape.problems
 from costscape.lazy_names import lazy_names
 
@@ -47,7 +48,9 @@ def test_an_unknown_name_is_an_attribute_error(package):
         import_module(package).three  # noqa: B018
 
 
-@pytest.mark.parametrize("package", [costscape.problems], ids=["problems"])
+@pytest.mark.parametrize(
+    "package", [costscape.problems, costscape.monitor], ids=["problems", "monitor"]
+)
 def test_every_listed_name_exists_and_none_hides_a_submodule(package):
     find, _, names = lazy_names(package.__name__, package.__file__)
     folder = Path(package.__file__).parent

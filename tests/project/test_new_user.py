@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import costscape as cs
 from costscape.cli import app
+from costscape.monitor import open_store
 from costscape.project import first_answer as answers
 
 GROUPS = {"item": ["1", "2"]}
@@ -403,3 +404,19 @@ def test_try_refuses_in_words(shop, tmp_path):
     said = refused("try", *words, "--under", 4, *out)
     assert "is in line 2 and in line 3" in said
     assert "`costscape init`" in said
+
+
+def test_decisions_are_logged_and_watched(shop, tmp_path):
+    store = tmp_path / "decisions.sqlite"
+    worked("decide", shop, "--log", store)
+    done = worked("outcomes", shop, "--data", shop / "week.csv", "--log", store)
+    assert done.startswith("14 rows: 2 decisions have an outcome now")
+    with open_store(store) as found:
+        first, second = found.read("shop", 9)
+    sales = pd.read_csv(shop / "week.csv")
+    day = sales[sales["date"] == first.keys["date"]].set_index("item")["sold"]
+    assert [first.keys["item"], second.keys["item"]] == ["1", "2"]
+    assert [first.outcome, second.outcome] == [(day[1],), (day[2],)]
+    assert "shop: 2 decisions" in worked("monitor", shop, "--log", store)
+    known = refused("outcomes", shop, "--data", shop / "sales.csv", "--log", store)
+    assert "Attach outcomes before an update." in known

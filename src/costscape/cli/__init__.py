@@ -11,6 +11,7 @@ import typer
 
 from costscape.cli import project_commands, run_commands
 from costscape.cli.contest_command import contest
+from costscape.cli.monitor_commands import monitor, outcomes
 from costscape.cli.paper_command import paper
 from costscape.cli.run_options import errors_in_words
 from costscape.cli.serve_command import serve
@@ -99,6 +100,8 @@ app.command()(run_commands.table)
 app.command("report")(run_commands.page)
 app.command()(paper)
 app.command()(serve)
+app.command()(outcomes)
+app.command()(monitor)
 
 
 def main() -> None:

@@ -114,12 +114,16 @@ def decide(
         Path | None, typer.Option("--out", "-o", help="CSV of the decisions; printed otherwise.")
     ] = None,
     force: Force = False,
+    log: Annotated[
+        str | None,
+        typer.Option(help="Keep the decisions, too: a file, or a postgresql:// address."),
+    ] = None,
 ) -> None:
     """Decide for the next date: decision, expected cost, 10, 50 and 90 % of the cost, flags."""
     from costscape.project.answers import decide_next
     from costscape.project.project_file import read_project
 
-    text, notes = decide_next(read_project(folder), data, out, force)
+    text, notes = decide_next(read_project(folder), data, out, force, log)
     print(text)
     if notes:
         typer.echo(notes, err=True)

@@ -37,6 +37,13 @@ def serve(
     watch: Annotated[
         float, typer.Option(min=0, help="Seconds between looks at the files; 0 for never.")
     ] = 2.0,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            envvar="COSTSCAPE_LOG",  # others see the command line, and it may have a password
+            help="Keep decisions before they are answered: a file, or a postgresql:// address.",
+        ),
+    ] = None,
     make_reference: Annotated[
         bool,
         typer.Option("--make-reference", help="Write the reference of each model, then end."),
@@ -56,4 +63,4 @@ def serve(
             print(path)
         return
     limits = Limits(int(max_mb * 2**20), max_rows, queue_rows, batch_rows, wait_ms, seconds)
-    run(sources, Settings(host, port, read_token(token_file), strict, watch, limits))
+    run(sources, Settings(host, port, read_token(token_file), strict, watch, limits, log))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from costscape.comparison.picture import draw
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from costscape.comparison.result import Comparison
 
 
@@ -23,7 +25,9 @@ def render(result: "Comparison") -> str:
         advice=escape(result.advice),
         about=escape(result.about),
         reference=escape(result.reference),
-        picture=_svg(result),
+        picture=svg(
+            draw(result), f"Costs of each method less those of {result.reference}, summed up"
+        ),
         head=head,
         body="\n".join(_line(row, row["method"] == result.recommended) for row in cells),
         absent="".join(f"<li>{escape(words)}</li>" for words in result.absent),
@@ -36,17 +40,16 @@ def _line(row: dict[str, str], chosen: bool) -> str:
     return f'<tr{mark}><th scope="row">{name}</th>{"".join(f"<td>{t}</td>" for t in rest)}</tr>'
 
 
-def _svg(result: "Comparison") -> str:
-    """The picture as one element, with the words that a screen reader says."""
+def svg(figure: "Figure", words: str) -> str:
+    """A picture as one element, with the words that a screen reader says."""
     from matplotlib import rc_context
 
     out, nothing = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "costscape"}):
-        draw(result).savefig(out, format="svg", metadata=nothing)
+        figure.savefig(out, format="svg", metadata=nothing)
     text = out.getvalue()
     box = re.search(r'viewBox="[^"]*"', text)
     assert box is not None
     body = text[text.index(">", text.index("<svg")) + 1 :].strip()
-    words = f"Costs of each method less those of {escape(result.reference)}, summed up"
     names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    return f'<svg {names} {box[0]} role="img"><title>{words}</title>{body}'
+    return f'<svg {names} {box[0]} role="img"><title>{escape(words)}</title>{body}'

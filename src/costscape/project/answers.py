@@ -30,7 +30,7 @@ def fit_project(project: Project) -> str:
 
 
 def decide_next(
-    project: Project, data: Path | None, out: Path | None, force: bool
+    project: Project, data: Path | None, out: Path | None, force: bool, log: str | None = None
 ) -> tuple[str, str]:
     """Decide for the next date; the text to print, and notes.
 
@@ -39,6 +39,7 @@ def decide_next(
         data: a file with new rows, or None.
         out: the CSV to write, or None.
         force: write over it.
+        log: the store that keeps the decisions before they are shown, or None.
     """
     if out is not None:
         check_free(out, force)
@@ -46,6 +47,10 @@ def decide_next(
     rows, X = _next(fitted, data)
     made = decision_table(fitted.model, X)
     notes = [range_sentence(made)]
+    if log is not None:
+        from costscape.project.logged_decisions import log_decisions
+
+        notes.append(f"{log_decisions(project, X, made, log)} decisions logged.")
     if rows.added:
         notes.append(f"{rows.added} new rows were used for the lags; the model is unchanged.")
     if out is None:

@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
@@ -29,11 +29,15 @@ class Job:
         served: ServedModel. The version that was current when the request came.
         rows: numpy array (n, ...).
         question: Question.
+        request_id: str, default "". Names the request in the log of decisions.
+        keys: list of dict, default empty. What the client calls each row.
     """
 
     served: ServedModel
     rows: np.ndarray
     question: Question
+    request_id: str = ""
+    keys: Sequence[dict[str, Any]] = field(default_factory=list)
 
 
 Work = Callable[[Sequence[Job]], Sequence[Any]]  # a result or an exception for each job

@@ -31,6 +31,16 @@ class Metrics:
         self.info = Gauge(
             "model_info", "1 for the version that serves.", ["model", "version", "fit_date"], **at
         )
+        self.logged = Counter("logged_rows", "Decisions kept in the store.", ["model"], **at)
+        self.outcomes = Counter("outcomes", "Decisions that got an outcome.", ["model"], **at)
+        self.drift = Gauge("drift_alerts", "Columns of x and y that drifted.", ["model"], **at)
+        self.alerts = Gauge("monitor_alerts", "Alerts of the monitor.", ["model"], **at)
+        self.flagged_share = Gauge(
+            "flagged_share", "Share of flagged rows among the latest logged ones.", ["model"], **at
+        )
+        self.cost_ratio = Gauge(
+            "cost_ratio", "Realised over expected cost of the latest outcomes.", ["model"], **at
+        )
         self._serving: dict[str, tuple[str, str, str]] = {}
 
     def serve(self, served: ServedModel) -> None:

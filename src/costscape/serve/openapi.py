@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from costscape.serve.question import RISKS
+from costscape.serve.read_request import ASKED
 from costscape.serve.served_model import ServedModel
 
 NUMBERS = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]}
@@ -21,12 +22,24 @@ def asking(many: bool) -> dict[str, Any]:
     """What FastAPI adds for a path that takes rows."""
     content: dict[str, Any] = {"application/json": {"schema": _reference("Ask")}}
     if many:
-        form = {"file": FILE, "feasible": {"type": "string"}, "risk": {"type": "string"}}
+        form = {"file": FILE, **{name: {"type": "string"} for name in ASKED}}
         content |= {
             "text/csv": {"schema": {"type": "string"}},
             "application/vnd.apache.parquet": {"schema": FILE},
             "multipart/form-data": {"schema": {"type": "object", "properties": form}},
         }
+    return {"parameters": [MODEL], "requestBody": {"required": True, "content": content}}
+
+
+def outcomes() -> dict[str, Any]:
+    """What FastAPI adds for the path that takes outcomes."""
+    row = {"type": "object", "description": "The outcome by column; and id, or key columns."}
+    rows = {"type": "array", "minItems": 1, "items": row}
+    body = {"type": "object", "required": ["rows"], "properties": {"rows": rows}}
+    content = {
+        "application/json": {"schema": body},
+        "text/csv": {"schema": {"type": "string"}},
+    }
     return {"parameters": [MODEL], "requestBody": {"required": True, "content": content}}
 
 
@@ -51,6 +64,16 @@ def schemas(models: Sequence[ServedModel]) -> dict[str, Any]:
                 "type": "object",
                 "description": "One of these, minimised in place of the expected cost.",
                 "properties": {name: {"type": "number"} for name in RISKS},
+            },
+            "quantiles": {
+                "type": "array",
+                "items": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                "description": "Levels of the cost that are wanted, too.",
+            },
+            "keys": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "What you call each row, such as a date; kept with the decision.",
             },
         },
     }

@@ -16,6 +16,7 @@ RISKS: dict[str, type[Risk]] = {
     "worst_case": WorstCase,
 }
 ENDS = ("lower", "upper", "total")
+LEVELS = 20  # quantiles that a request may ask for
 SLACK = 1e-6  # of the width of the set of the fit, which counts as rounding
 Numbers = float | tuple[float, ...]
 
@@ -29,16 +30,21 @@ class Question:
         upper: float or tuple (d,), default None. Upper bounds.
         total: float, default None. The sum of a Simplex, the largest sum of a Budget.
         risk: Risk, default None. Minimised in place of the expected cost.
+        quantiles: tuple of float, default empty. Levels of the cost that are wanted, too.
     """
 
     lower: Numbers | None = None
     upper: Numbers | None = None
     total: float | None = None
     risk: Risk | None = None
+    quantiles: tuple[float, ...] = ()
 
     @classmethod
-    def from_json(cls, feasible: Any, risk: Any) -> "Question":
-        """Read {"lower": ..., "upper": ..., "total": ...} and {"cvar": 0.9}; None for neither."""
+    def from_json(cls, feasible: Any, risk: Any, quantiles: Any = None) -> "Question":
+        """Read {"lower": ..., "upper": ..., "total": ...}, {"cvar": 0.9} and [0.1, 0.9].
+
+        None stands for each that is not asked.
+        """
         ends = {} if feasible is None else feasible
         if not isinstance(ends, dict) or not set(ends) <= set(ENDS):
             raise Refused(422, f"feasible needs an object with some of {', '.join(ENDS)}.")
@@ -46,7 +52,25 @@ class Question:
         total = numbers.pop("total", None)
         if isinstance(total, tuple):
             raise Refused(422, "total needs one number.")
-        return cls(**numbers, total=total, risk=None if risk is None else _risk(risk))
+        levels = () if quantiles is None else _levels(quantiles)
+        return cls(
+            **numbers,
+            total=total,
+            risk=None if risk is None else _risk(risk),
+            quantiles=levels,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The set and the risk as a request has them, for the log; empty for neither."""
+        found: dict[str, Any] = {}
+        ends = {name: getattr(self, name) for name in ENDS}
+        if any(value is not None for value in ends.values()):
+            found["feasible"] = {name: v for name, v in ends.items() if v is not None}
+        if self.risk is not None:
+            names = {kind: name for name, kind in RISKS.items()}
+            (number,) = vars(self.risk).values()
+            found["risk"] = {names[type(self.risk)]: number}
+        return found
 
     def feasible(self, task: Task) -> ConstraintSet | None:
         """The set to decide in; None for that of the task."""
@@ -109,6 +133,15 @@ def _number(name: str, value: Any) -> float:
     if type(value) not in (int, float) or not isfinite(value):
         raise Refused(422, f"{name} needs finite numbers, but has something else.")
     return float(value)
+
+
+def _levels(value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list) or not 1 <= len(value) <= LEVELS:
+        raise Refused(422, f"quantiles needs a list of up to {LEVELS} levels such as [0.1, 0.9].")
+    levels = tuple(_number("quantiles", level) for level in value)
+    if not all(0 < level < 1 for level in levels) or len(set(levels)) < len(levels):
+        raise Refused(422, "quantiles needs different levels between 0 and 1.")
+    return levels
 
 
 def _risk(value: Any) -> Risk:

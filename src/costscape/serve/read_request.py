@@ -16,7 +16,8 @@ from costscape.serve.request_rows import RowShape, too_many
 T = TypeVar("T")
 LARGE = 2**16  # bytes of a body, or numbers, that are read in a thread
 PARQUET = ("application/vnd.apache.parquet", "application/x-parquet")
-KEYS = ("rows", "feasible", "risk")
+ASKED = ("feasible", "risk", "quantiles")  # besides the rows
+KEYS = ("rows", *ASKED, "keys")
 
 
 async def read_request(
@@ -44,7 +45,7 @@ def _read(kind: str, body: bytes, shape: RowShape, most: int) -> tuple[np.ndarra
             )
         if isinstance(found["rows"], list) and len(found["rows"]) > most:
             raise too_many(len(found["rows"]), most)
-        question = Question.from_json(found.get("feasible"), found.get("risk"))
+        question = Question.from_json(*(found.get(key) for key in ASKED))
         return shape.from_json(found["rows"]), question
     if kind == "text/csv":
         return shape.from_csv(body, most), Question()
@@ -58,14 +59,14 @@ def _read(kind: str, body: bytes, shape: RowShape, most: int) -> tuple[np.ndarra
 
 
 async def _form(request: Request, shape: RowShape, most: int) -> tuple[np.ndarray, Question]:
-    async with request.form(max_files=1, max_fields=2) as form:
+    async with request.form(max_files=1, max_fields=len(ASKED)) as form:
         file = form.get("file")
-        if not isinstance(file, UploadFile) or not set(form) <= {"file", *KEYS[1:]}:
+        if not isinstance(file, UploadFile) or not set(form) <= {"file", *ASKED}:
             raise Refused(
-                422, "The form needs a file named file, and may have feasible and risk as JSON."
+                422, f"The form needs a file named file, and may have {', '.join(ASKED)} as JSON."
             )
         content, name = await file.read(), (file.filename or "").lower()
-        given = {key: form.get(key) for key in KEYS[1:]}
+        given = {key: form.get(key) for key in ASKED}
     question = Question.from_json(
         *(None if v is None else _parsed(str(v), key) for key, v in given.items())
     )

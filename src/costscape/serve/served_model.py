@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import costscape
-from costscape.methods.surfaces import SurfaceMethod
+from costscape.methods.surfaces import ScenarioMethod, SurfaceMethod
 from costscape.serve.question import Question, beyond_fit
 from costscape.serve.reference import check_sound, read_reference
 from costscape.serve.request_rows import RowShape
@@ -25,6 +25,8 @@ class Answer:
         risk: numpy array (n,). The risk of each decision, or None if none was asked for.
         flags: dict. The columns of each row far outside the training range, by its position.
         notes: list of str. Sentences about the answer.
+        quantiles: numpy array (n, levels), default None. Quantiles of the cost, if asked for.
+        ids: list of str, default None. The ids of the logged decisions.
     """
 
     decisions: np.ndarray
@@ -32,14 +34,17 @@ class Answer:
     risk: np.ndarray | None
     flags: dict[int, list[str]]
     notes: list[str]
+    quantiles: np.ndarray | None = None
+    ids: list[str] | None = None
 
     def part(self, begin: int, end: int) -> "Answer":
         """The answer for some of the rows."""
-        expected, risk = (
-            None if v is None else v[begin:end] for v in (self.expected_cost, self.risk)
+        expected, risk, quantiles = (
+            None if v is None else v[begin:end]
+            for v in (self.expected_cost, self.risk, self.quantiles)
         )
         flags = {i - begin: self.flags[i] for i in range(begin, end) if i in self.flags}
-        return Answer(self.decisions[begin:end], expected, risk, flags, self.notes)
+        return Answer(self.decisions[begin:end], expected, risk, flags, self.notes, quantiles)
 
     def to_json(self) -> dict[str, Any]:
         """The answer as JSON, without numbers that were not asked for."""
@@ -48,6 +53,10 @@ class Answer:
             found["expected_cost"] = self.expected_cost.tolist()
         if self.risk is not None:
             found["risk"] = self.risk.tolist()
+        if self.quantiles is not None:
+            found["quantiles"] = self.quantiles.tolist()
+        if self.ids is not None:
+            found["ids"] = self.ids
         return {**found, "flags": flags_to_json(self.flags), "notes": self.notes}
 
 
@@ -111,13 +120,17 @@ class ServedModel:
         task = self.model.task_
         C = question.feasible(task)
         a = self.model.decide(rows, C, risk=question.risk)
-        expected = risk = None
+        expected = risk = quantiles = None
         if isinstance(self.model, SurfaceMethod):
             expected = self.model.expected_cost(rows, a)
             if question.risk is not None:
                 risk = self.model.expected_cost(rows, a, risk=question.risk)
+        if question.quantiles:
+            if not isinstance(self.model, ScenarioMethod):
+                raise ValueError("quantiles needs a model with scenarios, and this one has none.")
+            quantiles = np.asarray(self.model.cost_quantiles(rows, a, question.quantiles))
         note = None if C is None else beyond_fit(C, task)
-        return Answer(a, expected, risk, flags, [] if note is None else [note])
+        return Answer(a, expected, risk, flags, [] if note is None else [note], quantiles)
 
     def flags(self, rows: np.ndarray) -> dict[int, list[str]]:
         """The columns in which rows are far outside the training range, by position."""

@@ -16,11 +16,15 @@ from starlette.responses import Response
 
 import costscape
 from costscape.methods.training_range import OutOfRange
+from costscape.monitor import open_store
 from costscape.serve import explanation_json, openapi
-from costscape.serve.batching import Batcher, Job, decide_all, explain_all
+from costscape.serve.batching import Batcher, Job, Work, decide_all, explain_all
+from costscape.serve.decision_log import DecisionLog
 from costscape.serve.edge import FACTS, Edge
+from costscape.serve.log_gauges import keep_gauges
 from costscape.serve.logs import log
 from costscape.serve.metrics import Metrics
+from costscape.serve.outcome_request import read_keys, take_outcomes
 from costscape.serve.question import Question
 from costscape.serve.read_request import LARGE, off_loop, read_request
 from costscape.serve.refused import Refused
@@ -46,7 +50,16 @@ class Service:
         for served in self.versions:
             self.metrics.serve(served)
         one = replace(settings.limits, batch_rows=1, queue_rows=EXPLAIN, wait_ms=0.0)
-        self._decisions = Batcher(decide_all, settings.limits, self.metrics.batch.observe)
+        work: Work = decide_all
+        self._store = self._reading = None
+        if settings.log is not None:
+            # two connections: gauges and outcomes must not hold up decisions
+            self._store, self._reading = (open_store(settings.log) for _ in range(2))
+            counted = self.metrics.logged
+            work = DecisionLog(
+                self._store, settings.strict, lambda name, rows: counted.labels(name).inc(rows)
+            )
+        self._decisions = Batcher(work, settings.limits, self.metrics.batch.observe)
         self._explanations = Batcher(explain_all, one, lambda rows: None)
         self._ready = False
 
@@ -57,19 +70,25 @@ class Service:
         self._decisions.start()
         self._explanations.start()
         seconds = self.settings.watch_seconds
-        watcher = asyncio.create_task(self.versions.watch(seconds)) if seconds else None
+        tasks = [asyncio.create_task(self.versions.watch(seconds))] if seconds else []
+        if self._reading is not None:
+            every = self.settings.gauge_seconds
+            gauges = keep_gauges(self._reading, self.versions, self.metrics, every)
+            tasks.append(asyncio.create_task(gauges))
         self._ready = True
         log("ready", models={served.name: served.version for served in self.versions})
         try:
             yield
         finally:
             self._ready = False
-            if watcher is not None:
-                watcher.cancel()
+            for task in tasks:
+                task.cancel()
                 with suppress(asyncio.CancelledError):
-                    await watcher
+                    await task
             await self._decisions.close()
             await self._explanations.close()
+            for store in filter(None, (self._store, self._reading)):
+                store.close()
             log("stopped")
 
     async def decide(self, request: Request) -> Response:
@@ -79,10 +98,27 @@ class Service:
         most = self.settings.limits.rows
         rows, question = await read_request(request, served.row_shape, most)
         facts["rows"] = len(rows)
-        answer = await self._decisions.ask(Job(served, rows, question))
+        body = await request.body() if _kind(request) in ("", "application/json") else b""
+        keys = await off_loop(len(body) > LARGE, lambda: read_keys(body, len(rows)))
+        job = Job(served, rows, question, facts["request_id"], keys)
+        answer = await self._decisions.ask(job)
         self._flag(served, len(rows), answer.flags, facts)
         head = {**_head(facts), "names": served.decision_names}
         return await off_loop(rows.size > LARGE, lambda: _json({**head, **answer.to_json()}))
+
+    async def outcomes(self, request: Request) -> Response:
+        """Attach outcomes to logged decisions."""
+        store = self._reading
+        if store is None:
+            raise Refused(409, "Outcomes need logged decisions. Start the service with --log.")
+        served = self.versions.get(request.query_params.get("model"))
+        facts = _facts(request, served)
+        body, kind = await request.body(), _kind(request)
+        most = self.settings.limits.rows
+        found = await asyncio.to_thread(take_outcomes, store, served, kind, body, most)
+        facts["rows"] = found.rows
+        self.metrics.outcomes.labels(served.name).inc(found.decisions)
+        return _json({**_head(facts), **vars(found)})
 
     async def explain(self, request: Request) -> Response:
         """Explain the decision for one row."""
@@ -162,6 +198,7 @@ def create_app(sources: Sequence[Source], settings: Settings | None = None) -> F
     )
     add = app.add_api_route
     add("/decide", service.decide, methods=["POST"], openapi_extra=openapi.asking(True))
+    add("/outcomes", service.outcomes, methods=["POST"], openapi_extra=openapi.outcomes())
     add("/explain", service.explain, methods=["POST"], openapi_extra=openapi.asking(False))
     add("/models", service.models, methods=["GET"])
     add("/models/{name}/reload", service.reload, methods=["POST"])
@@ -190,6 +227,11 @@ def _facts(request: Request, served: ServedModel) -> dict[str, Any]:
     facts: dict[str, Any] = request.scope[FACTS]
     facts |= {"model": served.name, "version": served.version}
     return facts
+
+
+def _kind(request: Request) -> str:
+    """The content type of a request, without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _head(facts: dict[str, Any]) -> dict[str, Any]:

@@ -52,6 +52,9 @@ class Settings:
             place of flagging them.
         watch_seconds: float, default 2.0. How often model files are looked at; 0 for never.
         limits: Limits. How much the service takes at once.
+        log: str, default None. Where decisions are kept before they are answered: a file, or a
+            postgresql:// address; None for nowhere.
+        gauge_seconds: float, default 60.0. How often the gauges of logged decisions are computed.
 
     >>> Settings(token="secret")
     Settings(host='127.0.0.1', port=8000, strict=False, watch_seconds=2.0, limits=...)
@@ -63,6 +66,8 @@ class Settings:
     strict: bool = False
     watch_seconds: float = 2.0
     limits: Limits = Limits()
+    log: str | None = field(default=None, repr=False)  # an address may have a password
+    gauge_seconds: float = field(default=60.0, repr=False)
 
     def __post_init__(self) -> None:
         if self.token is None and not _is_loopback(self.host):

@@ -1,0 +1,16 @@
+from costscape.monitor.findings import Findings as Findings
+from costscape.monitor.monitor_page import render_findings as render_findings
+from costscape.monitor.outcome_columns import outcome_names as outcome_names
+from costscape.monitor.outcome_matching import Attached as Attached
+from costscape.monitor.outcome_matching import attach_outcomes as attach_outcomes
+from costscape.monitor.record import Record as Record
+from costscape.monitor.record import utc_now as utc_now
+from costscape.monitor.record_arrays import LoggedRows as LoggedRows
+from costscape.monitor.record_arrays import logged_rows as logged_rows
+from costscape.monitor.store import DecisionStore as DecisionStore
+from costscape.monitor.store import StoreError as StoreError
+from costscape.monitor.store_address import STORE as STORE
+from costscape.monitor.store_address import open_store as open_store
+from costscape.monitor.suggestion import outcome_pairs as outcome_pairs
+from costscape.monitor.thresholds import Thresholds as Thresholds
+from costscape.monitor.watching import watch as watch
