@@ -33,19 +33,18 @@ def address(folder, model, tmp_path):
         )
     address = f"http://127.0.0.1:{port}"
     try:
-        until = time.monotonic() + 60
         while True:
             try:
                 if httpx.get(f"{address}/ready").status_code == 200:
                     break
             except httpx.TransportError:
-                if time.monotonic() > until or process.poll() is not None:
+                if process.poll() is not None:
                     raise
             time.sleep(0.1)
         yield address
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait()
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert lines[-1]["event"] == "stopped"
 
@@ -73,13 +72,12 @@ def test_twenty_clients_and_a_swap_get_answers_only(address, folder, model, rows
         return found
 
     async def main():
-        async with httpx.AsyncClient(base_url=address, headers=BEARER, timeout=30) as http:
+        async with httpx.AsyncClient(base_url=address, headers=BEARER, timeout=None) as http:
             before = (await http.post("/decide", json={"rows": x.tolist()})).json()["version"]
             found = await asyncio.gather(*(client(n, http) for n in range(CLIENTS)))
-            until = time.monotonic() + 10
             while (last := (await http.post("/decide", json={"rows": x.tolist()})).json())[
                 "version"
-            ] == before and time.monotonic() < until:
+            ] == before:
                 await asyncio.sleep(0.05)
             return before, [answer for some in found for answer in some], last
 
