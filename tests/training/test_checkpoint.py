@@ -1,3 +1,6 @@
+import errno
+import os
+
 import pytest
 import torch
 from torch import nn
@@ -31,16 +34,22 @@ def test_missing_folders_are_made(tmp_path):
 def test_a_write_that_fails_leaves_the_last_epoch_whole(tmp_path, monkeypatch):
     keeper(tmp_path / "c").save(epoch=3)
 
-    def half(state, path):
-        path.write_bytes(b"half")
-        raise OSError("disk full")
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     last = keeper(tmp_path / "c")
     with monkeypatch.context() as patch:
-        patch.setattr(torch, "save", half)
-        with pytest.raises(OSError, match="disk full"):
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"c could not be written \(No space left on device\)"):
             last.save(epoch=4)
     assert keeper(tmp_path / "c").load()["epoch"] == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "c")
+    with pytest.raises(ValueError, match=r"c cannot be read \(OSError\)"):
+        keeper(tmp_path / "c").load()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +64,7 @@ def test_a_write_that_fails_leaves_the_last_epoch_whole(tmp_path, monkeypatch):
 )
 def test_the_file_of_another_fit_is_refused(tmp_path, other):
     keeper(tmp_path / "c").save(epoch=3)
-    with pytest.raises(ValueError, match="belongs to a fit with other data, settings or seed"):
+    with pytest.raises(ValueError, match="belongs to a fit with other data, cost, settings or seed"):
         keeper(tmp_path / "c", **other).load()
 
 

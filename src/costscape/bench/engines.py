@@ -12,7 +12,9 @@ from typing import Any
 
 from costscape.bench.execution import Outcome, blank
 from costscape.bench.runs import Run
+from costscape.methods.end_with_parent import end_with_parent
 
+LOOPBACK = "127.0.0.1"
 Work = Callable[[Run], Outcome]
 
 
@@ -60,12 +62,12 @@ class Processes(Engine):
     ) -> Iterator[tuple[int, Outcome]]:
         from joblib import Parallel, delayed, parallel_config
 
-        threads = max(1, (os.cpu_count() or 1) // self.workers)
+        threads, here = max(1, (os.cpu_count() or 1) // self.workers), os.getpid()
 
         def jobs() -> Iterator[Any]:
             for i, run in list(runs.items()):
                 begun.append(i)
-                yield delayed(_numbered)(work, i, run)
+                yield delayed(_numbered)(here, work, i, run)
 
         # two workers at least: joblib would run a single one in this process
         with parallel_config(backend="loky", inner_max_num_threads=threads):
@@ -95,7 +97,9 @@ class Ray(Engine):
 
         begun = not ray.is_initialized()
         if begun:
-            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
+            # a cluster started here listens to this machine only
+            home = {"_node_ip_address": LOOPBACK} if self.address is None else {}
+            ray.init(self.address, log_to_driver=False, include_dashboard=False, **home)
 
         def job(run: Run) -> Outcome:  # Ray takes functions only, and work may be a partial
             return work(run)
@@ -131,5 +135,6 @@ def died(run: Run, what: str) -> Outcome:
     return Outcome(blank(run) | {"error": why})
 
 
-def _numbered(work: Work, i: int, run: Run) -> tuple[int, Outcome]:
+def _numbered(parent: int, work: Work, i: int, run: Run) -> tuple[int, Outcome]:
+    end_with_parent(parent)
     return i, work(run)

@@ -16,7 +16,6 @@ half-written. Writers hold the lock of the store; readers need no lock.
 import fcntl
 import io
 import json
-import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from costscape.bench.run_names import run_name
+from costscape.whole_file import write_whole
 
 PENDING, LANDSCAPES, FIGURE1, LOCK = "pending", "landscapes.jsonl", "figure1.jsonl", ".lock"
 Row = dict[str, Any]
@@ -55,17 +55,6 @@ def locked(folder: Path) -> Iterator[None]:
     with open(folder / LOCK, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file of a store as a whole, on disk before it takes the place of the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with open(part, "wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(part, path)
 
 
 # ---- rows
@@ -111,7 +100,7 @@ def _read_lines(path: Path, version: tuple[int, int, int]) -> dict[Key, Row]:
 def write_lines(path: Path, rows: Iterable[Row]) -> None:
     """Write rows or landscapes, sorted by problem, method, changes and seed."""
     lines = [json.dumps(row, allow_nan=False) for row in sorted(rows, key=_place)]
-    replace_file(path, "".join(f"{line}\n" for line in lines).encode())
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode())
 
 
 def read_object(path: Path) -> Row | None:
@@ -167,4 +156,4 @@ def write_costs(path: Path, costs: Mapping[str, Arrays]) -> None:
     }
     packed = io.BytesIO()
     np.savez_compressed(packed, **entries)
-    replace_file(path, packed.getvalue())
+    write_whole(path, packed.getvalue())
