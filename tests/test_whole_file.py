@@ -27,7 +27,9 @@ def test_a_full_disk_leaves_the_old_file_and_says_so(tmp_path):
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
-        with pytest.raises(OSError, match=r"file could not be written \(File too large\).*is as it"):
+        with pytest.raises(
+            OSError, match=r"file could not be written \(File too large\).*is as it"
+        ):
             write_whole(tmp_path / "file", bytes(10**6))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -18,6 +18,7 @@ except ImportError:  # on Windows parts are not locked, and none is swept
     fcntl = None  # type: ignore[assignment]
 
 PART = ".part"
+PROBE = 2**20  # bytes that a folder must be able to take before work begins
 
 
 def check_target(path: Path) -> None:
@@ -26,6 +27,20 @@ def check_target(path: Path) -> None:
         raise IsADirectoryError(f"A file needs a name, but {path} is a folder. Add a file name.")
     if path.exists() and not path.is_file():
         raise OSError(f"{path} is no plain file, so it is not replaced. Take another name.")
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder, or raise OSError in words where it cannot be written to."""
+    probe = folder / ".probe"
+    try:
+        write_whole(probe, bytes(PROBE))
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise type(error)(
+            f"This needs a folder that can be written to, but {folder} cannot ({why}). Free some "
+            f"space, or name another folder."
+        ) from error
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Model files that somebody made to do harm: they end in one sentence, in bounded time and space."""
+"""Model files that somebody made to do harm end in one sentence, in bounded time and memory."""
 
 import copy
 import os
@@ -98,13 +98,12 @@ VALUES = (
 
 def load_in_time(path):
     """Load; an error has to be a sentence that names the file, or what was passed."""
-    begin = time.perf_counter()
+    begin, words = time.perf_counter(), SENTENCE
     try:
         cs.load(path, task())
-    except saving.Mismatch as error:
-        assert str(error).endswith(".")
     except ValueError as error:
-        assert SENTENCE in str(error) or "no such method" in str(error), error
+        words = str(error)
+    assert any(known in words for known in (SENTENCE, "no such method", "was fitted"))
     assert time.perf_counter() - begin < SECONDS
 
 
@@ -116,9 +115,7 @@ def load_in_time(path):
 def test_a_changed_header_ends_in_a_sentence(heads, little_memory, tmp_path, data):
     tensors, head = heads[data.draw(st.sampled_from(sorted(heads)))]
     at = data.draw(st.sampled_from(list(places(head))))
-    saving.write(
-        tmp_path / "m", tensors, changed(head, at, data.draw(st.sampled_from(VALUES)))
-    )
+    saving.write(tmp_path / "m", tensors, changed(head, at, data.draw(st.sampled_from(VALUES))))
     load_in_time(tmp_path / "m")
 
 
@@ -185,7 +182,7 @@ def test_a_pipe_is_refused_at_once_and_a_dangling_link_is_no_file(tmp_path):
     with pytest.raises(ValueError, match=rf"pipe {SENTENCE}.*no plain file"):
         cs.load(tmp_path / "pipe", task())
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match="no model file .*link"):
+    with pytest.raises(FileNotFoundError, match=r"no model file .*link"):
         cs.load(tmp_path / "link", task())
 
 

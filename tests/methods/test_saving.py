@@ -353,7 +353,8 @@ def test_a_file_of_format_1_is_read_with_a_warning(saved, newsvendor, demand):
         old = load(saved, newsvendor())
     assert torch.equal(old.decide(demand(20)[0]), before)
     rewritten(saved, sha256="0" * 64)
-    with pytest.warns(UserWarning), pytest.raises(ValueError, match="is corrupt"):  # noqa: PT031
+    format_1 = pytest.warns(UserWarning, match="format 1")
+    with format_1, pytest.raises(ValueError, match="is corrupt"):
         load(saved, newsvendor())
 
 

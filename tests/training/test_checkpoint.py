@@ -1,5 +1,6 @@
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -64,7 +65,9 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
 )
 def test_the_file_of_another_fit_is_refused(tmp_path, other):
     keeper(tmp_path / "c").save(epoch=3)
-    with pytest.raises(ValueError, match="belongs to a fit with other data, cost, settings or seed"):
+    with pytest.raises(
+        ValueError, match="belongs to a fit with other data, cost, settings or seed"
+    ):
         keeper(tmp_path / "c", **other).load()
 
 
@@ -107,3 +110,15 @@ def test_a_file_that_is_no_checkpoint_is_refused_by_name_and_never_executed(
     with pytest.raises(ValueError, match=r"checkpoint .*c cannot be read .*Delete it to start"):
         keeper(path).load()
     assert "executed" not in capsys.readouterr().out
+
+
+def test_fits_at_once_with_one_file_leave_the_state_of_one_of_them(tmp_path):
+    def save(epoch):
+        for _ in range(20):
+            keeper(tmp_path / "c").save(epoch=epoch, w=torch.full((500,), float(epoch)))
+            seen = keeper(tmp_path / "c").load()
+            assert (seen["w"] == seen["epoch"]).all()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(save, range(4)))
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]

@@ -5,7 +5,6 @@ their problem. ``store_files`` has the names and the format of the files.
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,12 +30,10 @@ from costscape.bench.store_files import (
     write_costs,
     write_lines,
 )
-from costscape.whole_file import sweep_parts, write_whole
+from costscape.whole_file import check_folder, sweep_parts, write_whole
 
 if TYPE_CHECKING:
     from costscape.bench.runs import Run
-
-PROBE = 2**20  # bytes that a store must be able to take before the first run
 
 
 @dataclass(frozen=True)
@@ -148,16 +145,7 @@ class Rows:
 
     def check_writable(self) -> None:
         """Raise an OSError in words if the store cannot be written to."""
-        probe = self.folder / ".probe"
-        try:
-            write_whole(probe, bytes(PROBE))
-            probe.unlink(missing_ok=True)
-        except OSError as error:
-            why = os.strerror(error.errno) if error.errno else str(error)
-            raise OSError(
-                f"The store needs a folder that can be written to, but {self.folder} cannot "
-                f"({why}). Free some space, or name another folder with --store."
-            ) from error
+        check_folder(self.folder)
 
     def sweep_up(self) -> None:
         """Remove the temporary files of killed writers."""

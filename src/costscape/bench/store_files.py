@@ -41,7 +41,10 @@ class Key(NamedTuple):
 
 
 def key_of(row: Mapping[str, Any]) -> Key:
-    """The key of a row; a KeyError if it lacks a field of the name."""
+    """The key of a row; a KeyError if it lacks a field of the name, a TypeError for its type."""
+    for field, kind in (("problem", str), ("method", str), ("seed", int)):
+        if not isinstance(row[field], kind):
+            raise TypeError(f"{field} of a row is {row[field]!r:.60}.")
     name = run_name(
         row["problem"], row["method"], row["seed"], row.get("changes", {}), bool(row.get("quick"))
     )
@@ -83,7 +86,7 @@ def _read_lines(path: Path, version: tuple[int, int, int]) -> dict[Key, Row]:
         try:
             row = json.loads(line)
             key = key_of(row)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ValueError(
                 f"{path} needs a JSON object with problem, method and seed in every line, but "
                 f"line {i} is none. Restore the file, or delete the line and run again."
@@ -107,7 +110,7 @@ def read_object(path: Path) -> Row | None:
     """The JSON object of a file; None where there is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (OSError, ValueError, RecursionError):  # a folder or a dangling link, too
         return None
     return content if isinstance(content, dict) else None
 

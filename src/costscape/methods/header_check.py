@@ -96,7 +96,7 @@ def _need(holder: dict[str, Any], name: str, fits: Callable[[Any], bool]) -> Non
     if name not in holder:
         raise ValueError(f"its header has no {name}")
     if not fits(holder[name]):
-        raise ValueError(f"{name} in its header is {str(holder[name]):.60}")
+        raise ValueError(f"{name} in its header is {holder[name]!s:.60}")
 
 
 def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:

@@ -70,7 +70,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     version = head.get("format")
     if version not in (1, FORMAT):
         raise ValueError(
-            f"{path} has format {str(version):.20}, and this version reads formats 1 and {FORMAT}. "
+            f"{path} has format {version!s:.20}, and this version reads formats 1 and {FORMAT}. "
             f"Load it with the version of costscape that wrote it."
         )
     if version == 1:  # its checksum does not cover the header
