@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from costscape.bench import Here, Processes, Rows, Run, sweep
+from costscape.bench import Here, Processes, Ray, Rows, Run, sweep
 from costscape.bench.execution import Outcome, blank
 from costscape.bench.provenance import commit
 from costscape.bench.row_store import read_store
@@ -71,6 +71,21 @@ def test_processes_without_runs_make_no_rows():
 
 
 # ---- Ray
+
+
+@pytest.mark.parametrize(("address", "home"), [(None, "127.0.0.1"), ("10.0.0.1:6379", None)])
+def test_a_cluster_that_is_started_here_listens_on_loopback(monkeypatch, address, home):
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    asked = []
+
+    def init(address, **settings):
+        asked.append((address, settings.get("_node_ip_address")))
+        raise ConnectionError
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(ConnectionError):
+        next(Ray(address).map(raising, RUNS[:1]))
+    assert asked == [(address, home)]
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,7 @@ import torch
 
 import costscape
 from costscape import Training, evaluate
-from costscape.bench import METHODS, PROBLEMS, Run, execute, prepare
-from costscape.bench import provenance
+from costscape.bench import METHODS, PROBLEMS, Run, execute, prepare, provenance
 from costscape.bench.execution import blank, block_of, curve
 from costscape.bench.memory import peak, watch
 from costscape.bench.provenance import check_device, commit, device_of
