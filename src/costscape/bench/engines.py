@@ -14,7 +14,7 @@ from costscape.bench.execution import Outcome, blank
 from costscape.bench.runs import Run
 from costscape.methods.end_with_parent import end_with_parent
 
-LOOPBACK = "127.0.0.1"
+CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # whether nodes of other machines may join
 Work = Callable[[Run], Outcome]
 
 
@@ -81,6 +81,8 @@ class Processes(Engine):
 class Ray(Engine):
     """A Ray cluster, whose nodes have costscape and the data; ``address`` None starts one here.
 
+    One that is started here listens on 127.0.0.1 only, unless Ray was imported before.
+
     A run whose worker or node dies is tried again elsewhere, ``retries`` times. ``gpus`` is the
     part of one that each run gets; None: a whole one, if the cluster has any. ``workers`` None
     leaves it to Ray how many run at once.
@@ -92,14 +94,15 @@ class Ray(Engine):
     retries: int = 3
 
     def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
+        if self.address is None:
+            # Ray reads it at import: nodes then have the address 127.0.0.1, and listen on no other
+            os.environ.setdefault(CLUSTERS, "0")
         import ray
         from ray.exceptions import RayError
 
         begun = not ray.is_initialized()
         if begun:
-            # a cluster started here listens to this machine only
-            home = {"_node_ip_address": LOOPBACK} if self.address is None else {}
-            ray.init(self.address, log_to_driver=False, include_dashboard=False, **home)
+            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
 
         def job(run: Run) -> Outcome:  # Ray takes functions only, and work may be a partial
             return work(run)

@@ -60,7 +60,7 @@ class BoundedBuild(TorchDispatchMode):
     """
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         held = sum(value.numel() for value in tensors.values())
         self.left = SPARE + FACTOR * held + STEP * STEPS * len(tensors)
 
