@@ -13,7 +13,7 @@ PARTS := $(addprefix tests/,checks data models risk sets solvers training \
 # what takes minutes in one piece begins first, so that no core is idle at the end
 ORDER := --no-loadscope-reorder tests/test_site.py tests/bench tests src
 
-.PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu clean
+.PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu audit clean
 
 demo: $(STAMP)  ## order stock on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
@@ -50,6 +50,9 @@ bench-serve: $(STAMP)  ## the service: requests a second, latency, memory
 
 bench-gpu: $(STAMP)  ## the same on a GPU
 	$(BIN)/python benchmarks/run.py --gpu
+
+audit: $(STAMP)  ## known vulnerabilities of the installed packages; needs the network
+	$(BIN)/python -m pip_audit --local --skip-editable --progress-spinner off
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

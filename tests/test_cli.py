@@ -72,7 +72,30 @@ def test_help_answers_without_torch():
     assert done.stdout.strip() == "False"
 
 
-def test_demo_prints_what_run_returns_and_hands_it_its_options(monkeypatch):
+def test_a_missing_typer_is_named_in_one_sentence():
+    code = (
+        "import sys; sys.modules['typer'] = None; sys.argv = ['costscape', 'list']; "
+        "from costscape.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    sentence = "costscape needs typer here. Install it: pip install 'costscape[cli]'.\n"
+    assert (done.returncode, done.stderr) == (1, sentence)
+
+
+def test_the_folder_of_the_demo_is_looked_at_before_the_first_fit(monkeypatch, tmp_path):
+    def run(out, seed):
+        raise AssertionError("begun")
+
+    monkeypatch.setattr(demo, "run", run)
+    (tmp_path / "file").write_text("")
+    done = costscape_("demo", "--out", str(tmp_path / "file"))
+    assert done.exit_code == 1
+    assert "needs a folder that can be written to" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_demo_prints_what_run_returns_and_hands_it_its_options(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     asked = []
     monkeypatch.setattr(demo, "run", lambda out, seed: asked.append((out, seed)) or "a table")
     done = costscape_("demo", "--out", "here", "--seed", "3")

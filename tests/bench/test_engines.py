@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from costscape.bench import Here, Processes, Rows, Run, sweep
+from costscape.bench import Here, Processes, Ray, Rows, Run, sweep
+from costscape.bench.engines import CLUSTERS
 from costscape.bench.execution import Outcome, blank
 from costscape.bench.provenance import commit
 from costscape.bench.row_store import read_store
@@ -71,6 +72,24 @@ def test_processes_without_runs_make_no_rows():
 
 
 # ---- Ray
+
+
+@pytest.mark.parametrize(("address", "word"), [(None, "0"), ("10.0.0.1:6379", None)])
+def test_a_cluster_that_is_started_here_listens_on_loopback(monkeypatch, address, word):
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    environment = {key: value for key, value in os.environ.items() if key != CLUSTERS}
+    monkeypatch.setattr(os, "environ", environment)
+
+    def init(**settings):
+        raise ConnectionError
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(ConnectionError):
+        next(Ray(address).map(raising, RUNS[:1]))
+    assert environment.get(CLUSTERS) == word
+    # the meaning of the variable, which is Ray's own and could change
+    source = Path(ray.__file__).parent / "_private" / "ray_constants.py"
+    assert f'"{CLUSTERS}"' in source.read_text()
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import re
 import subprocess
 from copy import deepcopy
@@ -12,7 +13,7 @@ import torch
 
 import costscape
 from costscape import Training, evaluate
-from costscape.bench import METHODS, PROBLEMS, Run, execute, prepare
+from costscape.bench import METHODS, PROBLEMS, Run, execute, prepare, provenance
 from costscape.bench.execution import blank, block_of, curve
 from costscape.bench.memory import peak, watch
 from costscape.bench.provenance import check_device, commit, device_of
@@ -244,7 +245,7 @@ def test_the_commit_is_that_of_the_source_tree(monkeypatch):
 
     def answer(words, **settings):
         assert words[:3] == ["git", "-c", "core.fsmonitor=false"]
-        asked.append(words[5])
+        asked.append(words[7])
         return subprocess.CompletedProcess(words, 0, stdout="0123456789ab-dirty\n")
 
     monkeypatch.setattr(subprocess, "run", answer)
@@ -261,6 +262,45 @@ def test_the_commit_is_that_of_the_source_tree(monkeypatch):
     monkeypatch.setenv("COSTSCAPE_COMMIT", "feed")
     assert ask() == "feed"
     ask.cache_clear()
+
+
+def test_git_is_not_asked_of_a_tree_above_an_installed_package(monkeypatch, tmp_path):
+    def fail(words, **settings):
+        raise AssertionError("git was called")
+
+    monkeypatch.delenv("COSTSCAPE_COMMIT", raising=False)
+    monkeypatch.setattr(subprocess, "run", fail)
+    (tmp_path / ".git").mkdir()  # of somebody else, who has no pyproject.toml beside src
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    commit.cache_clear()
+    assert commit() is None
+    commit.cache_clear()
+
+
+def test_a_program_named_by_the_configuration_of_a_tree_is_not_run(monkeypatch, tmp_path):
+    package = tmp_path / "src" / "costscape" / "bench"
+    package.mkdir(parents=True)
+    (package / "provenance.py").write_text("")
+    (tmp_path / "pyproject.toml").write_text("")
+    git = ["git", "-C", str(tmp_path)]
+    own = {**os.environ, "HOME": str(tmp_path)}
+    subprocess.run([*git, "init", "-q"], check=True, env=own)
+    subprocess.run([*git, "add", "-A"], check=True, env=own)
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, *who, "commit", "-qm", "a"], check=True, env=own)
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path / 'planted'}\n")
+    program.chmod(0o755)
+    subprocess.run([*git, "config", "core.fsmonitor", str(program)], check=True, env=own)
+    monkeypatch.delenv("COSTSCAPE_COMMIT", raising=False)
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    monkeypatch.setattr(provenance, "__file__", str(package / "provenance.py"))
+    commit.cache_clear()
+    assert commit() is not None
+    commit.cache_clear()
+    assert not (tmp_path / "planted").exists()
+    subprocess.run([*git, "status"], check=True, env=own, capture_output=True)
+    assert (tmp_path / "planted").exists()  # so it would have been run
 
 
 @pytest.fixture

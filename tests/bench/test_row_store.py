@@ -1,5 +1,7 @@
 """The store: whole files, merged and pending rows read alike, and no row lost."""
 
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -327,12 +329,26 @@ def test_a_read_only_folder_is_refused(tmp_path):
         Rows(tmp_path).check_writable()
 
 
-def test_old_parts_of_killed_writers_are_removed_and_new_ones_left(rows):
+def test_parts_of_killed_writers_are_removed_whatever_their_date(rows):
     rows.sweep_up()  # of no folder
     path = rows.write(RUN, blank(RUN))
-    old, new = path.with_name("a.json.1.part"), rows.folder / "b.npz.2.part"
-    for part in (old, new):
+    dead, own = path.with_name("a.json.1.part"), rows.folder / "b.npz.2.part"
+    for part in (dead, own):
         part.write_text("{")
-    os.utime(old, (time.time() - 3600,) * 2)
-    rows.sweep_up()
+        os.utime(part, (time.time() + 86_400,) * 2)  # the clock of another machine
+    with open(own) as written:
+        fcntl.flock(written, fcntl.LOCK_EX)  # as its writer does
+        rows.sweep_up()
     assert names(rows) == ["b.npz.2.part", f"pending/{NAME}.json"]
+    rows.sweep_up()
+    assert names(rows) == [f"pending/{NAME}.json"]
+
+
+def test_a_full_disk_is_found_before_the_first_run(tmp_path, monkeypatch):
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"cannot \(No space left on device\)\. Free some space, or"):
+        Rows(tmp_path / "store").check_writable()
+    assert not list((tmp_path / "store").iterdir())

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 import costscape as cs
+from costscape.methods import saving
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.random((40, 3)), 1 + RNG.random((40, 2))
@@ -145,10 +146,10 @@ def test_a_file_tells_where_the_model_comes_from(saved):
 
 
 def test_a_file_of_an_earlier_version_is_loaded_with_a_warning(saved):
-    head = head_of(saved)
+    head = saving.read(saved)[1]
     for key in ("record", "x_columns"):
         head["fitted"].pop(key)
-    save_file(load_file(saved), saved, metadata={"costscape": json.dumps(head)})
+    saving.write(saved, load_file(saved), head)
     with pytest.warns(UserWarning, match="earlier version of costscape, .* Fit and save"):
         model = cs.load(saved, priced(1.0))
     assert model.decide(1000 * X).shape == (40, 2)

@@ -395,7 +395,9 @@ def other_cost(y, a):
 )
 def test_the_checkpoint_of_another_fit_is_refused(fit_with, tmp_path, other):
     fit_with(tmp_path / "fit", folds=1)
-    with pytest.raises(ValueError, match="belongs to a fit with other data, settings or seed"):
+    with pytest.raises(
+        ValueError, match="belongs to a fit with other data, cost, settings or seed"
+    ):
         fit_with(tmp_path / "fit", folds=1, **other)
 
 

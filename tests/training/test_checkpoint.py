@@ -1,3 +1,7 @@
+import errno
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch import nn
@@ -31,16 +35,22 @@ def test_missing_folders_are_made(tmp_path):
 def test_a_write_that_fails_leaves_the_last_epoch_whole(tmp_path, monkeypatch):
     keeper(tmp_path / "c").save(epoch=3)
 
-    def half(state, path):
-        path.write_bytes(b"half")
-        raise OSError("disk full")
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     last = keeper(tmp_path / "c")
     with monkeypatch.context() as patch:
-        patch.setattr(torch, "save", half)
-        with pytest.raises(OSError, match="disk full"):
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"c could not be written \(No space left on device\)"):
             last.save(epoch=4)
     assert keeper(tmp_path / "c").load()["epoch"] == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "c")
+    with pytest.raises(ValueError, match=r"c cannot be read \(OSError\)"):
+        keeper(tmp_path / "c").load()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +65,9 @@ def test_a_write_that_fails_leaves_the_last_epoch_whole(tmp_path, monkeypatch):
 )
 def test_the_file_of_another_fit_is_refused(tmp_path, other):
     keeper(tmp_path / "c").save(epoch=3)
-    with pytest.raises(ValueError, match="belongs to a fit with other data, settings or seed"):
+    with pytest.raises(
+        ValueError, match="belongs to a fit with other data, cost, settings or seed"
+    ):
         keeper(tmp_path / "c", **other).load()
 
 
@@ -98,3 +110,15 @@ def test_a_file_that_is_no_checkpoint_is_refused_by_name_and_never_executed(
     with pytest.raises(ValueError, match=r"checkpoint .*c cannot be read .*Delete it to start"):
         keeper(path).load()
     assert "executed" not in capsys.readouterr().out
+
+
+def test_fits_at_once_with_one_file_leave_the_state_of_one_of_them(tmp_path):
+    def save(epoch):
+        for _ in range(20):
+            keeper(tmp_path / "c").save(epoch=epoch, w=torch.full((500,), float(epoch)))
+            seen = keeper(tmp_path / "c").load()
+            assert (seen["w"] == seen["epoch"]).all()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(save, range(4)))
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]

@@ -395,7 +395,9 @@ def test_at_a_constant_rate_a_finished_fit_can_be_made_longer(tmp_path):
 )
 def test_the_checkpoint_of_another_fit_is_refused(tmp_path, other):
     fit(net(), checkpoint=tmp_path / "c")
-    with pytest.raises(ValueError, match="belongs to a fit with other data, settings or seed"):
+    with pytest.raises(
+        ValueError, match="belongs to a fit with other data, cost, settings or seed"
+    ):
         fit(net(), **{"checkpoint": tmp_path / "c", **other})
 
 

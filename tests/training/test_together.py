@@ -265,7 +265,9 @@ def test_the_file_of_another_group_is_refused(tmp_path, other):
     _in_step(fits(), rows(), training)
     made = fits()
     made[2] = replace(made[2], **other)
-    with pytest.raises(ValueError, match="belongs to a fit with other data, settings or seed"):
+    with pytest.raises(
+        ValueError, match="belongs to a fit with other data, cost, settings or seed"
+    ):
         _in_step(made, rows(), training)
 
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from costscape.bench.execution import Outcome, blank
 from costscape.bench.runs import Run
+from costscape.methods.end_with_parent import end_with_parent
 
+CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # whether nodes of other machines may join
 Work = Callable[[Run], Outcome]
 
 
@@ -60,12 +62,12 @@ class Processes(Engine):
     ) -> Iterator[tuple[int, Outcome]]:
         from joblib import Parallel, delayed, parallel_config
 
-        threads = max(1, (os.cpu_count() or 1) // self.workers)
+        threads, here = max(1, (os.cpu_count() or 1) // self.workers), os.getpid()
 
         def jobs() -> Iterator[Any]:
             for i, run in list(runs.items()):
                 begun.append(i)
-                yield delayed(_numbered)(work, i, run)
+                yield delayed(_numbered)(here, work, i, run)
 
         # two workers at least: joblib would run a single one in this process
         with parallel_config(backend="loky", inner_max_num_threads=threads):
@@ -79,6 +81,8 @@ class Processes(Engine):
 class Ray(Engine):
     """A Ray cluster, whose nodes have costscape and the data; ``address`` None starts one here.
 
+    One that is started here listens on 127.0.0.1 only, unless Ray was imported before.
+
     A run whose worker or node dies is tried again elsewhere, ``retries`` times. ``gpus`` is the
     part of one that each run gets; None: a whole one, if the cluster has any. ``workers`` None
     leaves it to Ray how many run at once.
@@ -90,6 +94,9 @@ class Ray(Engine):
     retries: int = 3
 
     def map(self, work: Work, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
+        if self.address is None:
+            # Ray reads it at import: nodes then have the address 127.0.0.1, and listen on no other
+            os.environ.setdefault(CLUSTERS, "0")
         import ray
         from ray.exceptions import RayError
 
@@ -131,5 +138,6 @@ def died(run: Run, what: str) -> Outcome:
     return Outcome(blank(run) | {"error": why})
 
 
-def _numbered(work: Work, i: int, run: Run) -> tuple[int, Outcome]:
+def _numbered(parent: int, work: Work, i: int, run: Run) -> tuple[int, Outcome]:
+    end_with_parent(parent)
     return i, work(run)

@@ -13,6 +13,7 @@ import torch
 import costscape
 from costscape.methods import Method
 
+ROOT = Path(__file__).parents[3]  # of the source tree, where this is one
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch")
 
 
@@ -65,8 +66,9 @@ def commit() -> str | None:
     """The commit of the source tree this runs from; the variable COSTSCAPE_COMMIT overrides it."""
     if named := os.environ.get("COSTSCAPE_COMMIT"):
         return named
+    if not (ROOT / ".git").exists() or not (ROOT / "pyproject.toml").exists():
+        return None  # installed: a tree above it is somebody else's, and is not asked
     try:
-        # a package installed below someone else's tree is no file of that tree
         _git("ls-files", "--error-unmatch", Path(__file__).name)
         return _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*") or None
     except (OSError, subprocess.SubprocessError):
@@ -74,7 +76,8 @@ def commit() -> str | None:
 
 
 def _git(*words: str) -> str:
-    # the configuration of a tree above the package may name a program as its file monitor
-    ask = ["git", "-c", "core.fsmonitor=false", "-C", str(Path(__file__).parent), *words]
+    # no program that a configuration names is run: neither a file monitor nor a hook
+    quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
+    ask = ["git", *quiet, "-C", str(Path(__file__).parent), *words]
     answer = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=True)
     return answer.stdout.strip()

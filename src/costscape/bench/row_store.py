@@ -5,8 +5,6 @@ their problem. ``store_files`` has the names and the format of the files.
 """
 
 import json
-import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,15 +27,13 @@ from costscape.bench.store_files import (
     read_costs,
     read_lines,
     read_object,
-    replace_file,
     write_costs,
     write_lines,
 )
+from costscape.whole_file import check_folder, sweep_parts, write_whole
 
 if TYPE_CHECKING:
     from costscape.bench.runs import Run
-
-LEFT = 60.0  # seconds after which a temporary file is no longer being written
 
 
 @dataclass(frozen=True)
@@ -82,12 +78,12 @@ class Rows:
                 if arrays:
                     small = {name: values.astype(np.float32) for name, values in arrays.items()}
                     write_costs(costs, {"": {"recipe": np.array(row["recipe"]), **small}})
-                replace_file(path, text)
+                write_whole(path, text)
                 if not arrays:
                     costs.unlink(missing_ok=True)
                 pending_path(self.folder, Key(run.name, True)).unlink(missing_ok=True)
             else:
-                replace_file(path, text)
+                write_whole(path, text)
         return path
 
     def merge(self) -> int:
@@ -149,23 +145,11 @@ class Rows:
 
     def check_writable(self) -> None:
         """Raise an OSError in words if the store cannot be written to."""
-        probe = self.folder / f"probe.{os.getpid()}.part"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            probe.write_bytes(b"probe")
-            probe.unlink()
-        except OSError as error:
-            raise OSError(
-                f"The store needs a folder that can be written to, but {self.folder} cannot "
-                f"({error.strerror}). Name another folder with --store."
-            ) from error
+        check_folder(self.folder)
 
     def sweep_up(self) -> None:
         """Remove the temporary files of killed writers."""
-        for part in self.folder.rglob("*.part"):
-            with suppress(FileNotFoundError):
-                if time.time() - part.stat().st_mtime > LEFT:
-                    part.unlink()
+        sweep_parts(self.folder.rglob("*.part"))
 
 
 def read_store(folder: Path) -> Iterator[tuple[Path, Row, Arrays]]:

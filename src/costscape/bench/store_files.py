@@ -16,7 +16,6 @@ half-written. Writers hold the lock of the store; readers need no lock.
 import fcntl
 import io
 import json
-import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from costscape.bench.run_names import run_name
+from costscape.whole_file import write_whole
 
 PENDING, LANDSCAPES, FIGURE1, LOCK = "pending", "landscapes.jsonl", "figure1.jsonl", ".lock"
 Row = dict[str, Any]
@@ -41,7 +41,10 @@ class Key(NamedTuple):
 
 
 def key_of(row: Mapping[str, Any]) -> Key:
-    """The key of a row; a KeyError if it lacks a field of the name."""
+    """The key of a row; a KeyError if it lacks a field of the name, a TypeError for its type."""
+    for field, kind in (("problem", str), ("method", str), ("seed", int)):
+        if not isinstance(row[field], kind):
+            raise TypeError(f"{field} of a row is {row[field]!r:.60}.")
     name = run_name(
         row["problem"], row["method"], row["seed"], row.get("changes", {}), bool(row.get("quick"))
     )
@@ -55,17 +58,6 @@ def locked(folder: Path) -> Iterator[None]:
     with open(folder / LOCK, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file of a store as a whole, on disk before it takes the place of the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with open(part, "wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(part, path)
 
 
 # ---- rows
@@ -94,7 +86,7 @@ def _read_lines(path: Path, version: tuple[int, int, int]) -> dict[Key, Row]:
         try:
             row = json.loads(line)
             key = key_of(row)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ValueError(
                 f"{path} needs a JSON object with problem, method and seed in every line, but "
                 f"line {i} is none. Restore the file, or delete the line and run again."
@@ -111,14 +103,14 @@ def _read_lines(path: Path, version: tuple[int, int, int]) -> dict[Key, Row]:
 def write_lines(path: Path, rows: Iterable[Row]) -> None:
     """Write rows or landscapes, sorted by problem, method, changes and seed."""
     lines = [json.dumps(row, allow_nan=False) for row in sorted(rows, key=_place)]
-    replace_file(path, "".join(f"{line}\n" for line in lines).encode())
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode())
 
 
 def read_object(path: Path) -> Row | None:
     """The JSON object of a file; None where there is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (OSError, ValueError, RecursionError):  # a folder or a dangling link, too
         return None
     return content if isinstance(content, dict) else None
 
@@ -167,4 +159,4 @@ def write_costs(path: Path, costs: Mapping[str, Arrays]) -> None:
     }
     packed = io.BytesIO()
     np.savez_compressed(packed, **entries)
-    replace_file(path, packed.getvalue())
+    write_whole(path, packed.getvalue())

@@ -12,7 +12,8 @@ from costscape.bench.fingerprint import digest_of_rows
 from costscape.bench.origin_names import Origin, file_stem, origin_of
 from costscape.bench.problem_names import problem_named
 from costscape.bench.search_space import Settings, fingerprint_of
-from costscape.bench.store_files import locked, replace_file
+from costscape.bench.store_files import locked
+from costscape.whole_file import write_whole
 
 FOLDER = "tuning"  # in a store
 KEPT = Path("results/tuning")
@@ -66,7 +67,7 @@ def append_trial(folder: Path, search: Search, trial: Mapping[str, Any]) -> None
     with locked(folder):
         before = path.read_bytes() if path.exists() else b""
         line = json.dumps({**asdict(search), **trial}, allow_nan=False)
-        replace_file(path, before + line.encode() + b"\n")
+        write_whole(path, before + line.encode() + b"\n")
 
 
 def best_of(trials: list[Trial]) -> Trial | None:

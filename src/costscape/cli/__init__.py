@@ -39,11 +39,15 @@ def _top(
 
 
 @app.command()
+@errors_in_words
 def demo(
     out: Annotated[Path, typer.Option(help="Where pictures and page go.")] = Path("out"),
     seed: Annotated[int, typer.Option(help="Seed of the fit.")] = 0,
 ) -> None:
     """Order stock on real sales, against what people do; bid wind power."""
+    from costscape.whole_file import check_folder
+
+    check_folder(out)  # the fits take minutes
     from costscape.bench.demo import run
 
     print(run(out, seed))

@@ -1,9 +1,13 @@
 """What the commands share: options, errors as sentences, the engine, the exit status."""
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 import typer
@@ -57,18 +61,41 @@ def errors_in_words(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was sent SIGTERM, by ``kill`` or by a scheduler."""
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Inside, SIGTERM stops the work as Ctrl-C does: workers end, temporary files go."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what a signal does
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def sweep_into(store: Path, runs: "list[Run]", engine: "Engine", device: str | None) -> "Swept":
     """Execute the runs that are missing from the store and say how many there were."""
     from costscape.bench import sweep
 
     try:
-        swept = sweep(runs, store, engine, device)
-    except KeyboardInterrupt:
+        with sigterm_as_interrupt():
+            swept = sweep(runs, store, engine, device)
+    except KeyboardInterrupt as how:
         typer.echo(
             f"Stopped. The rows that were finished are in {store}; the same command goes on.",
             err=True,
         )
-        raise typer.Exit(130) from None
+        raise typer.Exit(143 if isinstance(how, Terminated) else 130) from None
     typer.echo(f"{store}: {swept}", err=True)
     return swept
 

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.data import Dataset
+from costscape.methods.saving import Mismatch
 from costscape.sets import Finite
 from costscape.task import SeparableTask, Task
 
@@ -162,7 +163,7 @@ def cost_sample(
 ) -> dict[str, Any]:
     """f at a few outcomes between two bounds and a few actions of C, as JSON."""
     lower, upper = task.feasible.bounds
-    a = task.feasible.project(lower + _spread(lower) * (upper - lower))
+    a = task.feasible.project(lower + spread(lower) * (upper - lower))
     sample = {"y_low": y_low.tolist(), "y_high": y_high.tolist(), "actions": a.tolist()}
     return {**sample, "costs": _sampled_costs(task, sample).tolist()}
 
@@ -174,7 +175,7 @@ def check_same_cost(task: Task, sample: dict[str, Any]) -> None:
     differs = ~torch.isclose(now, then, rtol=0, atol=size, equal_nan=True)
     if differs.any():
         i, j = (int(k) for k in differs.nonzero()[0])
-        raise ValueError(
+        raise Mismatch(
             f"The model was fitted for another cost: at one outcome and action the cost of this "
             f"task is {float(now[i, j]):g}, and in the fit it was {float(then[i, j]):g}. Pass the "
             f"task of the fit, or fit again for the new cost."
@@ -184,12 +185,12 @@ def check_same_cost(task: Task, sample: dict[str, Any]) -> None:
 def _sampled_costs(task: Task, sample: dict[str, Any]) -> Tensor:
     like = task.feasible.bounds[0]
     low, high, a = (like.new_tensor(sample[key]) for key in ("y_low", "y_high", "actions"))
-    y = low + _spread(low) * (high - low)
+    y = low + spread(low) * (high - low)
     with torch.no_grad():
         return task.cost(y.unsqueeze(1), a).double().cpu()
 
 
-def _spread(like: Tensor) -> Tensor:
+def spread(like: Tensor) -> Tensor:
     """Shares (POINTS, ...) of an interval: all 0, all 1, then others for each coordinate."""
     i = torch.arange(like.numel(), dtype=torch.float64)
     k = torch.arange(1, POINTS - 1, dtype=torch.float64)[:, None]

@@ -120,6 +120,9 @@ class FittedMethod(Checked, ABC):
         ``rows=False`` leaves out the kept training rows, without which a loaded method can
         neither explain nor update.
         """
+        from costscape.whole_file import check_target
+
+        check_target(Path(path))
         tensors = dict(self._fitted().state_dict())
         kept = self.rows_ if rows else None
         tensors |= {} if kept is None else kept.to_tensors()
@@ -155,7 +158,7 @@ class FittedMethod(Checked, ABC):
         hull = Box(*map(like.new_tensor, fitted["bounds"])) if "bounds" in fitted else None
         task = self.task.bound(like.new_ones(1, *self.x_shape_), self.x_columns_, hull)
         if fitted["dim"] != task.feasible.dim:
-            raise ValueError(
+            raise saving.Mismatch(
                 f"The model was fitted for decisions of {fitted['dim']} numbers, but this task's "
                 f"feasible set has {task.feasible.dim}. Pass the task it was fitted for."
             )

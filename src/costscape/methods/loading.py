@@ -7,6 +7,7 @@ from warnings import warn
 
 import costscape
 from costscape.methods import saving
+from costscape.methods.header_check import BoundedBuild, check_header
 from costscape.methods.method import Method
 from costscape.task import Task
 
@@ -42,13 +43,15 @@ def load(
     True
     """
     tensors, head = saving.read(Path(path))
+    with saving.blamed(path):
+        check_header(head)
     if isinstance(method, Method):
         settings["method"], method = method, None
     cls = method or _method_named(head["method"])
     if cls is None or cls.__name__ != head["method"]:
         raise ValueError(
-            f"{path} holds a {head['method']}, and costscape has no such method. Pass its class "
-            f"as load(path, task, method={head['method']})."
+            f"{path} holds a {head['method']:.80}, and costscape has no such method. Pass its "
+            f"class as load(path, task, method={head['method']:.80})."
         )
     if not head["fitted"].get("record"):
         warn(
@@ -57,8 +60,10 @@ def load(
             f"again.",
             stacklevel=2,
         )
-    made = _made(cls, head, task, path, settings)
-    made.restore(tensors, head["fitted"])
+    with saving.blamed(path):
+        made = _made(cls, head, task, path, settings)
+        with BoundedBuild(tensors):
+            made.restore(tensors, head["fitted"])
     return made
 
 
@@ -80,14 +85,14 @@ def _made(
     rest = {name: value for name, value in given.items() if name not in names}
     stored = {name: value for name, value in head["settings"].items() if name not in own}
     if rest and "method" not in stored:
-        raise TypeError(f"{cls.__name__} has no setting named {', '.join(sorted(rest))}.")
+        raise saving.Mismatch(f"{cls.__name__} has no setting named {', '.join(sorted(rest))}.")
 
     def inner(part: dict[str, Any]) -> Method:
         in_list = "method" not in stored
         inside = _method_named(part["method"])
         if inside is None:
             wanted = "methods=[...]" if in_list else f"method={part['method']}(task)"
-            raise ValueError(
+            raise saving.Mismatch(
                 f"{path} holds a {part['method']} inside a {head['method']}, and costscape has "
                 f"no such method. Pass it again: load(path, task, {wanted})."
             )
@@ -96,7 +101,7 @@ def _made(
     for name, value in stored.items():
         if missing := saving.needs_caller(value):
             asked = again or f"{name}={missing}"
-            raise ValueError(
+            raise saving.Mismatch(
                 f"{path} was fitted with {name}={missing}, which is your own code and not in the "
                 f"file. Pass it again: load(path, task, {asked})."
             )

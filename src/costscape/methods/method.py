@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from torch import Generator, nn
+from torch import nn
 
 import costscape
 from costscape.arrays import check_names, check_time_order, labels_of, names_of, read_pairs
@@ -201,23 +201,19 @@ class Method(Estimator):
     def _recipe(self, model: nn.Module, train: Dataset, val: Dataset, *but: str) -> str:
         """What two fits must share for one to go on from the other's checkpoint.
 
-        Settings, less those named in ``but``, the network and the data. The task is code: some of
-        its costs stand for it, to digits that all machines agree on.
+        Settings, less those named in ``but``, the network, the rows and the cost at all of them.
         """
         training = self.trains()
         if training is None or training.checkpoint is None:
             return ""  # there is no file that another fit could have written
+        from costscape.methods.cost_fingerprint import cost_fingerprint, rows_digest
+
         left_out = {"task", "training", "seed", *but}
         names = [name for name in setting_names(self) if name not in left_out]
         settings = [saving.to_json(getattr(self, name)) for name in names]
         task = self.bound_ or self.task
-        lower = task.feasible.bounds[0]
-        a = task.feasible.sample(4, Generator(lower.device).manual_seed(self.seed))
-        numbers = [val.x.double().mean(), val.y.double().mean()]
-        with torch.no_grad():
-            y = task.join(train.x[:16], train.y[:16]).unsqueeze(1)
-            numbers += [*task.cost(y.to(lower), a).double().mean(0)]
-        return repr((settings, str(model), [f"{number:.4g}" for number in numbers]))
+        cost = cost_fingerprint(task, task.join(train.x, train.y))
+        return repr((settings, str(model), cost, rows_digest(train, val)))
 
     def _validation(self, val: tuple[Any, Any], data: Dataset, X: Any, Y: Any) -> Dataset:
         if not (isinstance(val, Sequence) and len(val) == 2):

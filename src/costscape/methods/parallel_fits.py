@@ -1,10 +1,12 @@
 """Several fits at a time: in one batch on a GPU, or in processes."""
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from costscape.data import Dataset, Fold
+from costscape.methods.end_with_parent import end_with_parent
 from costscape.methods.method import Method
 from costscape.training import Diverged
 from costscape.training.progress import one_bar
@@ -39,7 +41,8 @@ def fit_in_processes(
     from joblib import Parallel, delayed
 
     jobs = enumerate(zip(map(_quiet, methods), parts, strict=True))
-    work = [delayed(_numbered)(i, method, *part) for i, (method, part) in jobs]
+    here = os.getpid()
+    work = [delayed(_numbered)(here, i, method, *part) for i, (method, part) in jobs]
     fits: dict[int, Method | Diverged] = {}
     with one_bar(title, len(work), shown) as job_bar:
         try:
@@ -60,6 +63,7 @@ def _quiet(method: Method) -> Method:
 
 
 def _numbered(
-    i: int, method: Method, train: Dataset, held: Dataset
+    parent: int, i: int, method: Method, train: Dataset, held: Dataset
 ) -> tuple[int, Method | Diverged]:
+    end_with_parent(parent)
     return i, method.fit_or_diverge(train, held)

@@ -6,12 +6,13 @@ builder of their encoder, is not in the file: its name is, and ``load`` asks for
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import numpy as np
 import torch
@@ -20,49 +21,86 @@ from torch import Tensor
 import costscape
 from costscape import models, solvers
 
-FORMAT = 1
+FORMAT = 2  # 1 had a checksum of the tensors alone
+ENTRY = "costscape"  # of the file's metadata: the header
+HEADER = 2**25  # characters of a header, at most
+HERE = {"checkpoint", "cache", "compile"}  # settings that a file does not choose: paths, compilers
 AUTO = "auto"  # what files and recipes hold for the solver Auto()
+
+
+class Mismatch(ValueError, TypeError):
+    """The file is whole, but the task or the settings that were passed do not go with it."""
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], header: dict[str, Any]) -> None:
     """Write beside, then rename: a file of that name is whole, old or new, at every moment."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
+
+    from costscape.whole_file import write_whole
 
     flat = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    head = {**header, "format": FORMAT, "sha256": _digest(flat)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    save_file(flat, part, metadata={"costscape": json.dumps(head)})
-    os.replace(part, path)
+    head = {**header, "format": FORMAT}
+    text = json.dumps({**head, "sha256": _digest(flat, head)})
+    if len(text) > HEADER:
+        raise ValueError(
+            f"The header of a model file may have {HEADER:,} characters, but that of {path} has "
+            f"{len(text):,}: the rows of X have too many numbers. Fit on fewer columns."
+        )
+    write_whole(path, save(flat, metadata={ENTRY: text}))
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the header, after their checksum."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():
         raise FileNotFoundError(
             f"There is no model file {path}. Write one with model.save({str(path)!r})."
         )
-    try:
+    with blamed(path, (SafetensorError, KeyError, ValueError, OSError, RecursionError)):
+        if not path.is_file():  # a pipe would be waited for
+            raise OSError("no plain file")
         with safe_open(path, framework="pt") as file:
-            head = json.loads((file.metadata() or {})["costscape"])
+            if len(text := (file.metadata() or {})[ENTRY]) > HEADER:
+                raise ValueError(f"a header of {len(text):,} characters")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        head = json.loads(text)
+        if not isinstance(head, dict):
+            raise ValueError("the header is no JSON object")
+    version = head.get("format")
+    if version not in (1, FORMAT):
         raise ValueError(
-            f"{path} is not a whole costscape model file ({type(error).__name__}: {error}). It "
-            f"may be cut off or be something else; save the model again."
-        ) from error
-    if head.get("format") != FORMAT:
-        raise ValueError(
-            f"{path} has format {head.get('format')}, and this version reads format {FORMAT}. "
+            f"{path} has format {version!s:.20}, and this version reads formats 1 and {FORMAT}. "
             f"Load it with the version of costscape that wrote it."
         )
-    if _digest(tensors) != head["sha256"]:
+    if version == 1:  # its checksum does not cover the header
+        warn(
+            f"{path} has format 1: its settings cannot be checked, only its numbers. Load it "
+            f"where you trust its source, and save it again.",
+            stacklevel=3,
+        )
+    if head.pop("sha256", None) != _digest(tensors, None if version == 1 else head):
         raise ValueError(
-            f"{path} is corrupt: its numbers do not match its checksum. Save the model again or "
+            f"{path} is corrupt: its content does not match its checksum. Save the model again or "
             f"restore the file from a copy."
         )
     return tensors, head
+
+
+@contextmanager
+def blamed(path: str | Path, kinds: tuple[type[Exception], ...] = (Exception,)) -> Iterator[None]:
+    """Say of errors inside that the file is to blame, unless it is what was passed with it."""
+    try:
+        yield
+    except Mismatch:
+        raise
+    except kinds as error:
+        words = str(error).partition("\n")[0]
+        raise ValueError(
+            f"{path} is not a whole costscape model file, or not one of this task and these "
+            f"settings ({type(error).__name__}: {words:.300}). It may be cut off or be something "
+            f"else; save the model again."
+        ) from error
 
 
 def to_json(value: Any) -> Any:
@@ -105,10 +143,12 @@ def settings_from_json(
 ) -> dict[str, Any]:
     """The settings of these names. Only a solver may be Auto(): a window can be "auto", too.
 
-    >>> settings_from_json({"solver": "auto", "window": "auto"})
+    A file names no place to which a later fit would write, and starts no compiler.
+
+    >>> settings_from_json({"solver": "auto", "window": "auto", "checkpoint": "/etc/passwd"})
     {'solver': Auto(rough=False), 'window': 'auto'}
     """
-    read = {name: from_json(value, method) for name, value in stored.items()}
+    read = {name: from_json(value, method) for name, value in stored.items() if name not in HERE}
     return {**read, "solver": solvers.Auto()} if read.get("solver") == AUTO else read
 
 
@@ -173,8 +213,8 @@ def _each(parts: dict[str, Any]) -> dict[str, Any]:
     return {name: to_json(value) for name, value in parts.items()}
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def _digest(tensors: Mapping[str, Tensor], head: dict[str, Any] | None) -> str:
+    digest = hashlib.sha256(b"" if head is None else json.dumps(head).encode())
     for name in sorted(tensors):
         value = tensors[name].contiguous()
         digest.update(repr((name, tuple(value.shape), str(value.dtype))).encode())

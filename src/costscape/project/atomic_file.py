@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from costscape import whole_file
+
 
 def check_free(path: Path, force: bool) -> None:
     """Raise FileExistsError where the file exists and may not be written over."""
@@ -12,7 +14,4 @@ def check_free(path: Path, force: bool) -> None:
 def write_whole(path: Path, text: str, force: bool) -> None:
     """Write text to a temporary file beside ``path`` and rename it; folders are made."""
     check_free(path, force)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    whole_file.write_whole(path, text.encode())

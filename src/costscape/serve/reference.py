@@ -8,12 +8,13 @@ follows.
 """
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from costscape.whole_file import write_whole
 
 TOLERANCE = 1e-3  # of the width of the feasible set
 ROWS = 20  # kept training rows that a reference takes
@@ -54,18 +55,8 @@ class Reference:
 
     def write(self, path: Path) -> None:
         """Write to a temporary file and rename it."""
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        part.write_text(
-            json.dumps(
-                {
-                    "tolerance": self.tolerance,
-                    "rows": self.rows.tolist(),
-                    "decisions": self.decisions.tolist(),
-                }
-            ),
-            encoding="utf-8",
-        )
-        os.replace(part, path)
+        made = {"rows": self.rows.tolist(), "decisions": self.decisions.tolist()}
+        write_whole(path, json.dumps({"tolerance": self.tolerance, **made}).encode())
 
 
 def make_reference(model: Any, X: Any = None) -> Reference:

@@ -15,6 +15,7 @@ from costscape.table.dates import DateFormat
 from costscape.table.encoding import Encoding
 from costscape.table.missing import FillForward, FillValue, InsertDates
 from costscape.table.settings import OneHot, Settings
+from costscape.whole_file import write_whole
 
 FORMAT = 1
 KINDS = {
@@ -53,9 +54,7 @@ def save(memory: Memory, path: Path) -> None:
     columns[memory.settings.date] = tail[memory.settings.date].astype(str).tolist()
     made = {f.name: _packed(getattr(memory, f.name)) for f in fields(memory) if f.name != "tail"}
     text = json.dumps({"costscape_table": FORMAT, **made, "tail": columns}, allow_nan=False)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    write_whole(path, text.encode())
 
 
 def load(path: Path) -> Memory:

@@ -1,7 +1,9 @@
 """The file from which an interrupted fit continues."""
 
 import hashlib
-import os
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,31 +33,40 @@ class Checkpoint:
         self.mark = digest.hexdigest()
 
     def save(self, **state: Any) -> None:
-        """Write the state to a temporary file and rename it, so that it is never half-written."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_name(self.path.name + ".part")
-        torch.save({"mark": self.mark, **state}, part)
-        os.replace(part, self.path)
+        """Replace the file by this state; it is never half-written, whoever else writes it."""
+        from costscape.whole_file import write_whole
+
+        content = io.BytesIO()
+        torch.save({"mark": self.mark, **state}, content)
+        write_whole(self.path, content.getvalue())
 
     def load(self) -> dict[str, Any] | None:
         """The state in the file, or None without one; ValueError for the file of another fit."""
         if not self.path.exists():
             return None
-        try:
+        with self.reading():
+            if not self.path.is_file():  # a pipe would be waited for
+                raise OSError("no plain file")
             saved: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
             mark = saved["mark"]
+        if mark != self.mark:
+            raise ValueError(
+                f"The checkpoint {self.path} belongs to a fit with other data, cost, settings or "
+                f"seed. Delete it to start afresh, or name another file."
+            )
+        return saved
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say of errors inside that the file is broken."""
+        try:
+            yield
         except Exception as error:
             # torch's message advises loading files that run code, so it is not repeated here
             raise ValueError(
                 f"The checkpoint {self.path} cannot be read ({type(error).__name__}). "
                 f"Delete it to start afresh, or name another file."
             ) from error
-        if mark != self.mark:
-            raise ValueError(
-                f"The checkpoint {self.path} belongs to a fit with other data, settings or seed. "
-                f"Delete it to start afresh, or name another file."
-            )
-        return saved
 
 
 def torch_generator(device: torch.device) -> Generator:

@@ -85,10 +85,11 @@ def _in_step(
     ):
         torch.manual_seed(fits[0].seed)  # dropout and input noise draw from here, in the fork
         if file and (saved := file.load()):
-            for state, saved_fit in zip(states, saved["fits"], strict=True):
-                state.load(saved_fit)
-            torch_generator(device).set_state(saved["rng"])
-            first = saved["epoch"] + 1
+            with file.reading():
+                for state, saved_fit in zip(states, saved["fits"], strict=True):
+                    state.load(saved_fit)
+                torch_generator(device).set_state(saved["rng"])
+                first = saved["epoch"] + 1
         for epoch in range(first, epochs):
             going = [state for state in states if not state.is_over(epoch)]
             if not going:

@@ -8,7 +8,8 @@ from typing import Any
 from costscape.bench.figure1.gradient_variance import sampling
 from costscape.bench.figure1.local_quadratic import local
 from costscape.bench.figure1.model_mismatch import mismatch
-from costscape.bench.store_files import FIGURE1, replace_file
+from costscape.bench.store_files import FIGURE1
+from costscape.whole_file import write_whole
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def write_bottlenecks(folder: Path, size: Size) -> list[dict[str, Any]]:
     """Compute the rows and write them into a store, one JSON object a line."""
     rows = bottlenecks(size)
     lines = "".join(f"{json.dumps(row, allow_nan=False)}\n" for row in rows)
-    replace_file(folder / FIGURE1, lines.encode())
+    write_whole(folder / FIGURE1, lines.encode())
     return rows
 
 

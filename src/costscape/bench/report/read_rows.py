@@ -5,22 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from costscape.bench.report.pooled_origins import pool_origins
+from costscape.bench.report.row_check import valid_arrays, valid_row
 from costscape.bench.row_store import read_store
 from costscape.bench.store_files import LANDSCAPES, read_lines
 
 Row = Mapping[str, Any]
 
-NUMBER, TEXT = (int, float, type(None)), (str, type(None))
-REQUIRED: dict[str, tuple[type, ...]] = {
-    **{"problem": (str,), "method": (str,), "seed": (int,), "changes": (dict,)},
-    **dict.fromkeys(("regret", "gap", "cost", "fit_seconds", "decide_seconds"), NUMBER),
-    **dict.fromkeys(("refused", "error", "device"), TEXT),
-}
-OPTIONAL: dict[str, Any] = {
-    **{"curve": [], "versions": {}, "chosen": {}, "quick": False},
-    **dict.fromkeys(("epochs", "chosen_epoch", "source", "commit", "made", "recipe", "block")),
-    "test_rows": None,
-}
 SURFACES = ("initial", "learned", "true")
 
 
@@ -38,7 +28,7 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
             f"`costscape run` wrote to."
         )
     rows = [
-        {**OPTIONAL, **_valid(row, path), "by_test_row": arrays}
+        {**valid_row(row, path), "by_test_row": valid_arrays(arrays, path)}
         for path, row, arrays in read_store(folder)
     ]
     rows = pool_origins(rows)
@@ -73,15 +63,3 @@ def label(method: str, changes: Mapping[str, Any]) -> str:
     'two-stage-gmm3 draws=1000'
     """
     return " ".join([method, *(f"{key}={value}" for key, value in sorted(changes.items()))])
-
-
-def _valid(row: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The row, if it has all required fields."""
-    for key, kinds in REQUIRED.items():
-        if key not in row or not isinstance(row[key], kinds) or isinstance(row[key], bool):
-            names = " or ".join("null" if k is type(None) else k.__name__ for k in kinds)
-            raise ValueError(
-                f"A run needs {key} to be {names}, but in {path}, {row['method']} with seed "
-                f"{row['seed']}, it is {row.get(key, 'missing')!r}. Delete the row and run again."
-            )
-    return row

@@ -18,6 +18,7 @@ COLUMNS = (
     *("verdict", "failed", "paper_regret", "device", "paper_sd", "gap_sd", "cost_sd"),
     *("measure", "opponent", "interval", "quick"),
 )
+FORMULA = ("=", "+", "-", "@")  # with which a cell of a spreadsheet computes
 ESCAPES = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -76,8 +77,14 @@ def csv(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
     out = io.StringIO()
     lines = DictWriter(out, COLUMNS, lineterminator="\n")
     lines.writeheader()
-    lines.writerows(_csv_line(cell) for cell in summarise(rows, ours))
+    for cell in summarise(rows, ours):
+        lines.writerow({name: _no_formula(value) for name, value in _csv_line(cell).items()})
     return out.getvalue()
+
+
+def _no_formula(value: Any) -> Any:
+    """A text that a spreadsheet would compute gets an apostrophe in front."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in FORMULA else value
 
 
 def _csv_line(cell: Cell) -> dict[str, Any]:

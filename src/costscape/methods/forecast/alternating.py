@@ -76,10 +76,11 @@ class PointRounds(ForecastMethod):
 
         with progress(f"{name} rounds", self.rounds, self.training.progress) as show:
             if file and (saved := file.load()):
-                model.load_state_dict(saved["model"])
-                for key, part in parts.items():
-                    part.load_state_dict(saved["parts"][key])
-                history, best = History(**saved["history"]), saved["best"]
+                with file.reading():
+                    model.load_state_dict(saved["model"])
+                    for key, part in parts.items():
+                        part.load_state_dict(saved["parts"][key])
+                    history, best = History(**saved["history"]), saved["best"]
             else:
                 look(None)
             for t in range(len(history.losses), self.rounds):

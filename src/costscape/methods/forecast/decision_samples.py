@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.methods import saving
+from costscape.methods.cost_fingerprint import cost_fingerprint, probing_actions
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Auto, Solver
 from costscape.solvers.auto import resolve, without_programs
@@ -107,14 +108,12 @@ class Sampler:
         return _minimise(g, self.solver)
 
     def _mark(self, forecasts: Forecasts, moves: Tensor) -> str:
-        """A hash of all that the losses depend on; some of its costs stand for the task."""
+        """A hash of all that the losses depend on; its costs stand for the task."""
         task, s = forecasts.task, forecasts.surface.scenarios
-        lower, upper = task.feasible.bounds
-        probes = task.feasible.sample(8, Generator(lower.device).manual_seed(0))
-        with torch.no_grad():
-            costs = task.cost(forecasts.y[:64].unsqueeze(1), probes)
-        digest = hashlib.sha256(repr((self.solver, task.feasible, moves.dtype)).encode())
-        for part in (forecasts.y, s.weights, s.values, moves, lower, upper, probes, costs):
+        cost = cost_fingerprint(task, forecasts.y)
+        digest = hashlib.sha256(repr((self.solver, task.feasible, moves.dtype, cost)).encode())
+        probes = probing_actions(task.feasible)
+        for part in (forecasts.y, s.weights, s.values, moves, *task.feasible.bounds, probes):
             digest.update(repr(tuple(part.shape)).encode())
             digest.update(part.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()[:32]

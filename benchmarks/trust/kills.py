@@ -1,0 +1,159 @@
+"""Fits and sweeps killed (SIGKILL) at random moments, and resumed: do they end the same?
+
+    python benchmarks/trust/kills.py --fits 100 --sweeps 100
+
+A fit with a checkpoint has to end with the bits of one that was never killed, a sweep with the
+same rows. Prints one JSON line of counts; the exit status is 1 if any differs, or if a temporary
+file is left. Work is done in forked copies of this process, so that a kill costs no import.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import torch
+
+import costscape as cs
+from costscape.bench import Run, sweep
+from costscape.bench.row_store import read_store
+
+KILLS = 3  # of one fit or sweep, at most
+NOISE = {"fit_seconds", "decide_seconds", "peak_memory", "made"}
+RUNS = [
+    Run("synthetic-convex", method, seed, {}, True)
+    for method in ("constant", "two-stage-pe", "wsaa-knn")
+    for seed in (0, 1)
+]
+
+
+def terms(y, a):
+    return 3 * (y - a).relu() + (a - y).relu()
+
+
+def task():
+    return cs.SeparableTask(terms, cs.Box(0.0, 4.0, dim=2), convex=True)
+
+
+def methods(folder, seed):
+    """Methods with a checkpoint, small ones."""
+    t = task()
+    s = {"seed": seed}
+    s["training"] = cs.Training(epochs=6, checkpoint=folder / "c", device="cpu", progress=False)
+    return [
+        lambda: cs.DF2(t, outcomes=cs.Absolute(), points=20, folds=2, **s),
+        lambda: cs.TwoStage(t, cs.Mixture(2), **s),
+        lambda: cs.DFL(t, cs.Mixture(2), **s),
+        lambda: cs.LODL(t, samples=4, cache=folder / "cache", **s),
+        lambda: cs.LANCER(t, rounds=2, **s),
+        lambda: cs.TaskMet(t, rounds=2, **s),
+        lambda: cs.PolicyNet(t, **s),
+        lambda: cs.PlainNetwork(t, **s),
+        lambda: cs.CrossFit(cs.TwoStage(t, cs.Point(), **s), folds=2),
+    ]
+
+
+def fit(folder, number):
+    """Fit method ``number``; the hash of its decisions is written to a file."""
+    rng = torch.Generator().manual_seed(number)
+    x = torch.rand(120, 3, generator=rng)
+    y = 1 + x[:, :2] + torch.rand(120, 2, generator=rng)
+    every = methods(folder, seed=number)
+    model = every[number % len(every)]().fit(x, y)
+    digest = hashlib.sha256(model.decide(x).contiguous().numpy().tobytes()).hexdigest()
+    (folder / "result").write_text(digest)
+
+
+def run(folder, number):
+    """Sweep; the rows without their timings are written to a file."""
+    sweep(RUNS, folder / "store", device="cpu", shown=False)
+    rows = [
+        {key: value for key, value in row.items() if key not in NOISE}
+        for _, row, _ in read_store(folder / "store")
+    ]
+    rows.sort(key=lambda row: (row["method"], row["seed"]))
+    (folder / "result").write_text(json.dumps(rows))
+
+
+def forked(work, folder, number, limit=None):
+    """Do the work in a child, killed after ``limit`` seconds; seconds it took, None if killed."""
+    begin = time.perf_counter()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            warnings.simplefilter("ignore")
+            work(folder, number)
+            code = 0
+        except Exception:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        took = time.perf_counter() - begin
+        if done:
+            if status:
+                raise SystemExit(f"{work.__name__} {number} failed; see the error above.")
+            return took
+        if limit is not None and took > limit:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None
+        time.sleep(0.002)
+
+
+def campaign(work, count, chance):
+    """Whole, then killed and resumed; how many were killed and ended the same."""
+    killed = same = left = 0
+    for number in range(count):
+        with tempfile.TemporaryDirectory() as place:
+            whole, broken = Path(place, "whole"), Path(place, "broken")
+            whole.mkdir()
+            broken.mkdir()
+            seconds = forked(work, whole, number)
+            for _ in range(chance.randint(1, KILLS)):
+                if forked(work, broken, number, chance.uniform(0, seconds)) is not None:
+                    break
+                killed += 1
+            forked(work, broken, number)
+            same += Path(whole, "result").read_text() == Path(broken, "result").read_text()
+            left += len(list(broken.rglob("*.part")))
+    return {"made": count, "kills": killed, "same": same, "parts_left": left}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--fits", type=int, default=10)
+    parser.add_argument("--sweeps", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for work in [fit] * bool(asked.fits) + [run] * bool(asked.sweeps):
+            work(Path(place), 0)  # so that the forks import nothing
+            shutil.rmtree(place)
+            os.mkdir(place)
+    chance, begin = random.Random(asked.seed), time.perf_counter()
+    found = {
+        "fits": campaign(fit, asked.fits, chance),
+        "sweeps": campaign(run, asked.sweeps, chance),
+    }
+    seconds = round(time.perf_counter() - begin, 1)
+    print(json.dumps({"what": "kills", **found, "seconds": seconds}))
+    fine = all(one["same"] == one["made"] and not one["parts_left"] for one in found.values())
+    sys.exit(0 if fine else 1)
+
+
+if __name__ == "__main__":
+    main()
