@@ -164,7 +164,9 @@ def explain_all(jobs: Sequence[Job]) -> list[Any]:
     found: list[Any] = []
     for job in jobs:
         try:
-            found.append(job.served.model.explain(job.rows))
+            found.append(job.served.explain(job.rows, job.question))
+        except Refused as error:
+            found.append(error)
         except Exception as error:
             found.append(_in_words(error, TypeError, RuntimeError))
     return found

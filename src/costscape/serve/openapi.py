@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from costscape.serve.question import RISKS
+from costscape.serve.read_request import KEYS
 from costscape.serve.served_model import ServedModel
 
 NUMBERS = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]}
@@ -21,7 +22,7 @@ def asking(many: bool) -> dict[str, Any]:
     """What FastAPI adds for a path that takes rows."""
     content: dict[str, Any] = {"application/json": {"schema": _reference("Ask")}}
     if many:
-        form = {"file": FILE, "feasible": {"type": "string"}, "risk": {"type": "string"}}
+        form = {"file": FILE, **{key: {"type": "string"} for key in KEYS[1:]}}
         content |= {
             "text/csv": {"schema": {"type": "string"}},
             "application/vnd.apache.parquet": {"schema": FILE},
@@ -51,6 +52,10 @@ def schemas(models: Sequence[ServedModel]) -> dict[str, Any]:
                 "type": "object",
                 "description": "One of these, minimised in place of the expected cost.",
                 "properties": {name: {"type": "number"} for name in RISKS},
+            },
+            "service_level": {
+                "type": "number",
+                "description": "Another level of the chance constraint of the task.",
             },
         },
     }

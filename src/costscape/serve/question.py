@@ -1,9 +1,12 @@
 """What a request asks besides its rows: another set, or a risk in place of the mean cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+from torch import Tensor
+
+from costscape.chance import Chance
 from costscape.risk import CVaR, Entropic, MeanDeviation, Risk, WorstCase
 from costscape.serve.refused import Refused
 from costscape.sets import Box, Budget, ConstraintSet, Simplex, Whole
@@ -29,16 +32,18 @@ class Question:
         upper: float or tuple (d,), default None. Upper bounds.
         total: float, default None. The sum of a Simplex, the largest sum of a Budget.
         risk: Risk, default None. Minimised in place of the expected cost.
+        service_level: float, default None. Another level of the task's chance.
     """
 
     lower: Numbers | None = None
     upper: Numbers | None = None
     total: float | None = None
     risk: Risk | None = None
+    service_level: float | None = None
 
     @classmethod
-    def from_json(cls, feasible: Any, risk: Any) -> "Question":
-        """Read {"lower": ..., "upper": ..., "total": ...} and {"cvar": 0.9}; None for neither."""
+    def from_json(cls, feasible: Any, risk: Any, service_level: Any = None) -> "Question":
+        """Read {"lower": ..., "upper": ..., "total": ...}, {"cvar": 0.9} and 0.95; or None."""
         ends = {} if feasible is None else feasible
         if not isinstance(ends, dict) or not set(ends) <= set(ENDS):
             raise Refused(422, f"feasible needs an object with some of {', '.join(ENDS)}.")
@@ -46,7 +51,29 @@ class Question:
         total = numbers.pop("total", None)
         if isinstance(total, tuple):
             raise Refused(422, "total needs one number.")
-        return cls(**numbers, total=total, risk=None if risk is None else _risk(risk))
+        return cls(
+            **numbers,
+            total=total,
+            risk=None if risk is None else _risk(risk),
+            service_level=None
+            if service_level is None
+            else _number("service_level", service_level),
+        )
+
+    def chance(self, known: Chance | None) -> Chance | None:
+        """The chance with the level that was asked for; None for that of the task."""
+        if self.service_level is None:
+            return None
+        if known is None:
+            raise Refused(
+                422,
+                "service_level needs a chance constraint, but the task file has none. Add chance "
+                "= cs.Chance(h, level) to it.",
+            )
+        try:
+            return replace(known, level=self.service_level)
+        except ValueError as error:
+            raise Refused(422, str(error)) from error
 
     def feasible(self, task: Task) -> ConstraintSet | None:
         """The set to decide in; None for that of the task."""
@@ -82,6 +109,21 @@ class Question:
         )
 
 
+def what_if_fields(task: Task) -> dict[str, Any]:
+    """The present numbers of the set that a request may change; null for no limit."""
+    C = task.feasible.base if isinstance(task.feasible, Whole) else task.feasible
+    if task.sets_of is not None:
+        return {}
+    if isinstance(C, Simplex):
+        return {"total": float(C.total)}
+    if isinstance(C, Budget):
+        return {"total": float(C.total), "upper": _listed(C.upper)}
+    if isinstance(C, Box):
+        ends = {"lower": _listed(C.lower), "upper": _listed(C.upper)}
+        return ends if C.lower.any() else {"total": None, **ends}
+    return {}
+
+
 def beyond_fit(C: ConstraintSet, task: Task) -> str | None:
     """A note where C leaves the bounds of the set of the fit; None where it does not."""
     lower, upper = task.feasible.bounds
@@ -93,6 +135,10 @@ def beyond_fit(C: ConstraintSet, task: Task) -> str | None:
         "The what-if set is wider than the set of the fit. Expected costs beyond are "
         "extrapolated: fit again with the wider set."
     )
+
+
+def _listed(ends: Tensor) -> list[float | None]:
+    return [end if isfinite(end) else None for end in ends.tolist()]
 
 
 def _or(given: Numbers | None, own: Any) -> Any:

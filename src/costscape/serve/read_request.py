@@ -16,7 +16,7 @@ from costscape.serve.request_rows import RowShape, too_many
 T = TypeVar("T")
 LARGE = 2**16  # bytes of a body, or numbers, that are read in a thread
 PARQUET = ("application/vnd.apache.parquet", "application/x-parquet")
-KEYS = ("rows", "feasible", "risk")
+KEYS = ("rows", "feasible", "risk", "service_level")
 
 
 async def read_request(
@@ -44,7 +44,7 @@ def _read(kind: str, body: bytes, shape: RowShape, most: int) -> tuple[np.ndarra
             )
         if isinstance(found["rows"], list) and len(found["rows"]) > most:
             raise too_many(len(found["rows"]), most)
-        question = Question.from_json(found.get("feasible"), found.get("risk"))
+        question = Question.from_json(*(found.get(key) for key in KEYS[1:]))
         return shape.from_json(found["rows"]), question
     if kind == "text/csv":
         return shape.from_csv(body, most), Question()
@@ -58,11 +58,12 @@ def _read(kind: str, body: bytes, shape: RowShape, most: int) -> tuple[np.ndarra
 
 
 async def _form(request: Request, shape: RowShape, most: int) -> tuple[np.ndarray, Question]:
-    async with request.form(max_files=1, max_fields=2) as form:
+    async with request.form(max_files=1, max_fields=len(KEYS) - 1) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not set(form) <= {"file", *KEYS[1:]}:
             raise Refused(
-                422, "The form needs a file named file, and may have feasible and risk as JSON."
+                422,
+                f"The form needs a file named file, and may have {', '.join(KEYS[1:])} as JSON.",
             )
         content, name = await file.read(), (file.filename or "").lower()
         given = {key: form.get(key) for key in KEYS[1:]}

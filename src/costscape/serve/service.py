@@ -16,12 +16,12 @@ from starlette.responses import Response
 
 import costscape
 from costscape.methods.training_range import OutOfRange
-from costscape.serve import explanation_json, openapi
+from costscape.serve import openapi
 from costscape.serve.batching import Batcher, Job, decide_all, explain_all
 from costscape.serve.edge import FACTS, Edge
+from costscape.serve.explorer.explorer_paths import ExplorerPaths
 from costscape.serve.logs import log
 from costscape.serve.metrics import Metrics
-from costscape.serve.question import Question
 from costscape.serve.read_request import LARGE, off_loop, read_request
 from costscape.serve.refused import Refused
 from costscape.serve.served_model import ServedModel, flags_to_json
@@ -89,13 +89,10 @@ class Service:
         served = self.versions.get(request.query_params.get("model"))
         facts = _facts(request, served)
         rows, question = await read_request(request, served.row_shape, 1)
-        if question != Question():
-            raise Refused(422, "explain takes rows with one row, and neither feasible nor risk.")
         facts["rows"] = 1
         flags = served.flags(rows)
         self._flag(served, 1, flags, facts)
-        why = await self._explanations.ask(Job(served, rows, question))
-        tables = explanation_json.to_json(why)
+        tables = await self._explanations.ask(Job(served, rows, question))
         return _json({**_head(facts), **tables, "flags": flags_to_json(flags)})
 
     async def models(self) -> Response:
@@ -168,6 +165,7 @@ def create_app(sources: Sequence[Source], settings: Settings | None = None) -> F
     add("/health", service.health, methods=["GET"])
     add("/ready", service.ready, methods=["GET"])
     add("/metrics", service.show_metrics, methods=["GET"])
+    ExplorerPaths(service.versions).add_to(app)
     app.add_middleware(Edge, settings=settings, metrics=service.metrics)
 
     @app.exception_handler(HTTPException)
