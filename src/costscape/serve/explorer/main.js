@@ -6,7 +6,7 @@ import { Inputs } from "./inputs.js";
 import * as panels from "./panels.js";
 import { WhatIf } from "./what_if.js";
 
-const WAIT = 200; // ms without a change before the service is asked
+const WAIT = 150; // ms without a change before the service is asked
 const WIDE = matchMedia("(min-width: 62rem)");
 const state = { models: [], days: new Map(), labels: [], first: 0, happened: null, day: null, turn: 0 };
 let timer = null;
