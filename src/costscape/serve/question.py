@@ -4,8 +4,6 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from torch import Tensor
-
 from costscape.chance import Chance
 from costscape.risk import CVaR, Entropic, MeanDeviation, Risk, WorstCase
 from costscape.serve.refused import Refused
@@ -117,9 +115,9 @@ def what_if_fields(task: Task) -> dict[str, Any]:
     if isinstance(C, Simplex):
         return {"total": float(C.total)}
     if isinstance(C, Budget):
-        return {"total": float(C.total), "upper": _listed(C.upper)}
+        return {"total": float(C.total), "upper": C.upper.tolist()}
     if isinstance(C, Box):
-        ends = {"lower": _listed(C.lower), "upper": _listed(C.upper)}
+        ends = {"lower": C.lower.tolist(), "upper": C.upper.tolist()}
         return ends if C.lower.any() else {"total": None, **ends}
     return {}
 
@@ -135,10 +133,6 @@ def beyond_fit(C: ConstraintSet, task: Task) -> str | None:
         "The what-if set is wider than the set of the fit. Expected costs beyond are "
         "extrapolated: fit again with the wider set."
     )
-
-
-def _listed(ends: Tensor) -> list[float | None]:
-    return [end if isfinite(end) else None for end in ends.tolist()]
 
 
 def _or(given: Numbers | None, own: Any) -> Any:

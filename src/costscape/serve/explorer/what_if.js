@@ -65,8 +65,7 @@ export class WhatIf {
       box.append(make("label", { htmlFor: id }, words), make("div", { className: "row" }, slider, field), error);
     } else {
       const equal = value.every((end) => end === value[0]);
-      const shown = (end) => (end === null ? "no limit" : number(end, 6));
-      field.placeholder = equal ? shown(value[0]) : value.map(shown).join(", ");
+      field.placeholder = equal ? number(value[0], 6) : value.map((end) => number(end, 6)).join(", ");
       if (dim > 1) words += `: one number, or ${dim}`;
       field.addEventListener("input", () => this.changed(error, field));
       this.ends[name] = { field, reset: () => {} };
