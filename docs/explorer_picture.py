@@ -62,7 +62,10 @@ def write_models(folder):
         (folder / name / "task.py").write_text(TASK)
         model = cs.NearestNeighbours(task, k=k).fit(X, Y)
         model.save(folder / name / "model.costscape")
-    methods = {"NearestNeighbours": cs.NearestNeighbours(task, k=60), "Constant": cs.Constant(task)}
+    methods = {
+        "NearestNeighbours": cs.NearestNeighbours(task, k=60),
+        "Constant": cs.Constant(task),
+    }
     today = X[["bread a week ago", "rolls a week ago"]].to_numpy() * 1.1
     today *= np.minimum(1, 260 / today.sum(1, keepdims=True))
     result = cs.compare(task, X, Y, methods=methods, today=today, progress=False)

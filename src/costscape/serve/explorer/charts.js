@@ -75,6 +75,7 @@ export function drawBacktest(element, lines, reference) {
   });
 }
 
-export function size() {
-  for (const element of document.querySelectorAll(".js-plotly-plot")) window.Plotly.Plots.resize(element);
+// Plotly listens to the window for each chart until it is told that the chart is gone.
+export function forget(charts) {
+  for (const element of charts) window.Plotly?.purge(element);
 }

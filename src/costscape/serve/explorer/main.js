@@ -72,6 +72,7 @@ async function update() {
   if (turn !== state.turn) return;
   if (decision.status === "rejected") {
     say(decision.reason, place);
+    panels.showOld();
     return settle();
   }
   const [found, usual] = decision.value;
@@ -82,6 +83,8 @@ async function update() {
     showReasons();
     panels.showCostRange(state.why, state.risk);
   } else {
+    state.why = null;
+    panels.clearReasons();
     say(why.reason, { error: $("explain-error") });
   }
   if (other && others.status === "fulfilled") panels.showVersions(model, other, found, others.value);
@@ -151,19 +154,24 @@ function offerOthers(model) {
 
 async function listDays(model) {
   place = { error: $("day-error"), field: $("day") };
+  let labels = [];
+  let refused = null;
   try {
-    state.labels = (await ask("past", { model: model.name })).labels;
+    labels = (await ask("past", { model: model.name })).labels;
   } catch (error) {
-    state.labels = [];
-    clearErrors();
-    say(error, place);
+    refused = error;
   }
+  if (model !== state.model) return; // another one was chosen meanwhile
+  state.labels = labels;
   state.days = new Map(state.labels.map((label, i) => [label, i]));
   $("days").replaceChildren(...state.labels.map((label) => make("option", { value: label })));
   for (const id of ["day", "earlier", "later"]) $(id).disabled = state.labels.length === 0;
   if (state.labels.length) return openDay(state.labels.at(-1));
   state.inputs.show(state.inputs.middle());
+  state.happened = null;
+  $("day").value = $("happened").textContent = "";
   await update();
+  if (refused) say(refused, { error: $("day-error") });
 }
 
 async function openDay(label) {
@@ -171,13 +179,17 @@ async function openDay(label) {
   const day = state.days.get(label);
   if (day === undefined) return say(new ApiError(422, `There is no past day ${label}. Choose one of the list.`), at);
   document.body.dataset.state = "busy";
+  const model = state.model;
+  state.day = day;
+  let happened;
   try {
-    state.happened = await ask("past", { model: state.model.name, day });
+    happened = await ask("past", { model: model.name, day });
   } catch (error) {
     say(error, at);
     return settle();
   }
-  state.day = day;
+  if (model !== state.model || day !== state.day) return; // another one was opened meanwhile
+  state.happened = happened;
   place = at;
   $("day").value = label;
   $("earlier").disabled = day === 0;
@@ -191,13 +203,16 @@ async function openDay(label) {
 async function showBacktest(model) {
   delete panels.shown.backtest;
   $("against-label").hidden = $("backtest").hidden = $("backtest-table").hidden = true;
+  let found;
   try {
-    state.backtest = await ask("backtest", { model: model.name });
+    found = await ask("backtest", { model: model.name });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     $("backtest-words").textContent = error.message;
     return;
   }
+  if (model !== state.model) return;
+  state.backtest = found;
   const { advice, costs, reference } = state.backtest;
   $("backtest-words").textContent = advice;
   $("against").replaceChildren(...Object.keys(costs).map((name) => make("option", {}, name)));
@@ -254,7 +269,7 @@ $("day").addEventListener("change", () => {
 $("earlier").addEventListener("click", () => openDay(state.labels[state.day - 1]));
 $("later").addEventListener("click", () => openDay(state.labels[state.day + 1]));
 $("reset").addEventListener("click", () => (state.labels.length ? openDay(state.labels[state.day]) : listDays(state.model)));
-$("outcome").addEventListener("change", () =>
+$("outcome").addEventListener("change", () => state.why &&
   panels.showScenarios(state.model, state.why, $("outcome").selectedIndex, state.happened));
 $("against").addEventListener("change", () => panels.showBacktest(state.backtest, $("against").value));
 $("curves-before").addEventListener("click", () => turnPage(-6));

@@ -1,6 +1,6 @@
 // The panels of results. Each keeps what it shows, for the downloads.
 
-import { drawBacktest, drawCurve, drawScenarios } from "./charts.js";
+import { drawBacktest, drawCurve, drawScenarios, forget } from "./charts.js";
 import { $, bar, make, named, number, signed, table } from "./elements.js";
 
 const AT_ONCE = 6; // cost curves
@@ -15,7 +15,8 @@ export function showDecision(model, found, usual) {
   if (found.risk) words.push(`; risk ${number(found.risk[0], 5)}`);
   if (usual?.expected_cost) words.push(`; ${signed(cost - usual.expected_cost[0])} against no what-if`);
   $("cost").replaceChildren(...words);
-  const notes = [...found.notes, ...found.flags.map((flag) => `Far outside the training range: ${flag.columns.join(", ")}. The decision is extrapolated.`)];
+  const newer = found.version === model.version ? [] : ["Another version serves now: load the page again."];
+  const notes = [...newer, ...found.notes, ...found.flags.map((flag) => `Far outside the training range: ${flag.columns.join(", ")}. The decision is extrapolated.`)];
   $("notes").textContent = notes.join(" ");
   $("notes").hidden = notes.length === 0;
   const head = ["", "decision", ...(before ? ["without what-if", "change"] : []), "from", "to"];
@@ -29,6 +30,21 @@ export function showDecision(model, found, usual) {
       name: column.name, unit: column.unit, decision: decided[i], ...(before ? { without_what_if: before[i] } : {}),
     })),
   };
+}
+
+// a refused change leaves the answer before it on the page
+export function showOld() {
+  if (!shown.decision) return;
+  $("notes").textContent = "The last change was refused. This is the answer before it.";
+  $("notes").hidden = false;
+}
+
+export function clearReasons() {
+  forget([...$("curves").querySelectorAll(".chart"), $("scenarios")]);
+  for (const id of ["curves", "scenarios", "past", "matter", "curves-words", "scenarios-words"]) $(id).replaceChildren();
+  $("outcome").replaceChildren();
+  $("curve-pages").hidden = true;
+  for (const panel of ["curves", "scenarios", "past", "inputs"]) delete shown[panel];
 }
 
 export function showCostRange(why, risk) {
@@ -56,6 +72,7 @@ export function showCurves(model, why, first, risk) {
   $("curves-shown").textContent = `${first + 1} to ${first + some.length} of ${why.curves.length}`;
   $("curves-before").disabled = first === 0;
   $("curves-after").disabled = first + AT_ONCE >= why.curves.length;
+  forget($("curves").querySelectorAll(".chart"));
   const boxes = some.map((curve, k) => curveBox(model, why, curve, first + k));
   $("curves").replaceChildren(...boxes.map(({ box }) => box));
   for (const [k, { chart }] of boxes.entries())
