@@ -6,6 +6,7 @@
 It needs /usr/bin/chromium and /usr/bin/chromedriver.
 """
 
+import io
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from PIL import Image
 from selenium import webdriver
 
 import costscape as cs
@@ -114,7 +116,7 @@ def picture(driver, address, path, width, theme, height=None):
         size["height"] = driver.execute_script("return document.documentElement.scrollHeight")
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     time.sleep(1.0)  # charts follow the size
-    driver.save_screenshot(str(path))
+    Image.open(io.BytesIO(driver.get_screenshot_as_png())).quantize(128).save(path, optimize=True)
 
 
 def main():

@@ -9,7 +9,7 @@ import pytest
 import costscape as cs
 from costscape.comparison import CostHistory
 from costscape.serve import Settings
-from costscape.serve.explorer.static_files import STYLES, page, static_file, stamp
+from costscape.serve.explorer.static_files import STYLES, page, stamp, static_file
 from costscape.serve.question import Question, what_if_fields
 from costscape.serve.refused import Refused
 

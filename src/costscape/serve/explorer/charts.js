@@ -10,7 +10,7 @@ function colours() {
 
 function axis(colour, title, more = {}) {
   return {
-    title: { text: title, standoff: 8, font: { size: 12 } }, color: colour("soft"), gridcolor: colour("grid"),
+    title: title ? { text: title, standoff: 8, font: { size: 12 } } : undefined, color: colour("soft"), gridcolor: colour("grid"),
     zerolinecolor: colour("line"), fixedrange: true, automargin: true, nticks: 6, ...more,
   };
 }

@@ -37,7 +37,7 @@ export function table(head, rows) {
 
 export function bar(share, text) {
   const mark = make("span", { className: "bar" });
-  mark.style.width = `${(3.5 * Math.max(0, Math.min(1, share))).toFixed(2)}rem`;
+  mark.style.width = `${(2.5 * Math.max(0, Math.min(1, share))).toFixed(2)}rem`;
   const track = make("span", { className: "track" }, mark);
   track.setAttribute("aria-hidden", "true");
   return make("span", {}, track, text);

@@ -148,6 +148,7 @@ function offerOthers(model) {
   $("only-one").hidden = others.length > 0;
   $("other-label").hidden = others.length === 0;
   $("other").replaceChildren(make("option", { value: "" }, "none"), ...others.map((each) => make("option", {}, each.name)));
+  $("other").selectedIndex = others.length ? 1 : 0;
   $("versions").replaceChildren();
   delete panels.shown.versions;
 }
