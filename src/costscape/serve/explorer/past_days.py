@@ -43,6 +43,4 @@ def past_day(served: ServedModel, day: str) -> dict[str, Any]:
 
 def _numbers(values: np.ndarray) -> Any:
     """Nested lists of the shortest decimal numbers that single precision reads as the same."""
-    if values.ndim:
-        return [_numbers(part) for part in values]
-    return float(str(values))
+    return np.array([float(str(v)) for v in values.ravel()]).reshape(values.shape).tolist()
