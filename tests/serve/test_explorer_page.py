@@ -135,9 +135,13 @@ class Page:
         return self.driver.execute_script(code, *values)
 
     def wait(self):
-        until = time.monotonic() + 60
-        while self.js("return document.body?.dataset.state") != "ready":
-            assert time.monotonic() < until, "The page is still busy."
+        self.until("return document.body?.dataset.state === 'ready'", "The page is still busy.")
+
+    def until(self, code, otherwise):
+        """Wait until JavaScript returns true."""
+        end = time.monotonic() + 60
+        while not self.js(code):
+            assert time.monotonic() < end, otherwise
             time.sleep(0.03)
 
     def find(self, id):
@@ -416,12 +420,20 @@ return { pale, unnamed, seen, wide: page.scrollWidth - page.clientWidth };
 """
 
 
+CHARTS_FIT = """
+const charts = [...document.querySelectorAll(".js-plotly-plot")].filter((e) => e.clientWidth);
+return charts.length >= 4
+  && charts.every((e) => e.querySelector(".main-svg").clientWidth === e.clientWidth);
+"""
+
+
 @pytest.mark.parametrize("width", [1400, 390])
 def test_text_is_readable_controls_have_names_and_nothing_is_cut(page, width):
     page.open(width)
     page.js("for (const e of document.querySelectorAll('details')) e.open = true")
     page.type("set-upper", "many")  # an error, too
     assert page.error_of("set-upper")
+    page.until(CHARTS_FIT, "The charts do not follow the width.")
     theme = "return document.documentElement.dataset.theme"
     for wanted in ("light", "dark"):
         page.prefer(wanted)
