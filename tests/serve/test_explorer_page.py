@@ -437,7 +437,7 @@ def test_text_is_readable_controls_have_names_and_nothing_is_cut(page, width):
     theme = "return document.documentElement.dataset.theme"
     for wanted in ("light", "dark"):
         page.prefer(wanted)
-        assert page.js(theme) == wanted
+        page.until(f"{theme} === '{wanted}'", f"The page does not become {wanted}.")
         found = page.js(A11Y)
         assert found["pale"] == []
         assert found["unnamed"] == []

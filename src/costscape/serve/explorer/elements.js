@@ -14,6 +14,7 @@ export function number(value, digits = 4) {
 }
 
 export function signed(value) {
+  if (value === 0) return "0";
   return (value < 0 ? "\u2212" : "+") + number(Math.abs(value), 3);
 }
 

@@ -157,7 +157,7 @@ export function showVersions(model, other, found, theirs) {
   const line = (words, a, b) => [words, number(a), number(b), Number.isFinite(b - a) ? signed(b - a) : ""];
   $("versions").replaceChildren(table(["", model.name, other.name, "difference"], [
     ...model.decisions.map((column, i) => line(named(column), ours[i], others[i])),
-    line("expected cost, by each itself", cost(found), cost(theirs)),
+    line("expected cost", cost(found), cost(theirs)),
     ["version", model.version, other.version, ""], ["fitted", model.fit_date.slice(0, 10), other.fit_date.slice(0, 10), ""],
     ["rows of the fit", number(model.fit_rows, 9), number(other.fit_rows, 9), ""],
   ]));
@@ -182,7 +182,7 @@ export function showBacktest(found, reference) {
   });
   drawBacktest($("backtest"), lines, reference);
   const least = mean(base);
-  $("backtest-table").replaceChildren(table(["", "cost a row", `saved a row, against ${reference}`, "in %", `in ${found.labels.length} rows`],
+  $("backtest-table").replaceChildren(table(["", "cost a row", "saved a row", "in %", `in ${found.labels.length} rows`],
     names.map((name) => {
       const saved = least - mean(found.costs[name]);
       return [name, number(mean(found.costs[name])), signed(saved), least > 0 ? signed((100 * saved) / least) : "", signed(saved * base.length)];
