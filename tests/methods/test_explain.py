@@ -210,3 +210,33 @@ def test_the_picture_is_written(fitted, tmp_path):
     X, _, models = fitted
     models["blend"].explain(X[:1]).plot(tmp_path / "why.png")
     assert (tmp_path / "why.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["neighbours", "absolute"])
+def test_a_decision_of_another_set_risk_and_level_is_explained_as_it_was_taken(fitted, name):
+    X, _, models = fitted
+    model, row = models[name], X.iloc[[50]]
+    C, risk = cs.Box(0.0, [1.2, 3.0]), cs.CVaR(0.8)
+    chance = cs.Chance(lambda y, a: y - a, 0.7)
+    tight, risky, served = {"feasible": C}, {"feasible": C, "risk": risk}, {"chance": chance}
+    for asked in (tight, risky, served):
+        why = model.explain(row, **asked)
+        a = model.decide(row, **asked)
+        assert np.allclose(why.decision, a, atol=1e-6)
+        wanted = model.expected_cost(row, a, risk=asked.get("risk"))
+        assert why.expected_cost == pytest.approx(float(np.ravel(wanted)[0]), rel=1e-5)
+        upper = C.bounds[1] if "feasible" in asked else model.task_.feasible.bounds[1]
+        assert np.allclose(why.curves.actions.max(1), upper)
+    # no cheaper action of the curve is in the other set
+    why = model.explain(row, **risky)
+    least = np.where(why.curves.feasible, why.curves.costs, np.inf).min()
+    assert least >= why.expected_cost - 1e-4 * abs(why.expected_cost)
+
+
+def test_the_level_of_the_task_is_kept_in_its_explanations():
+    X, Y = series()
+    task = cs.problems.inventory(days=2)
+    level = cs.Chance(lambda y, a: y - a, 0.99)
+    strict = cs.SeparableTask(task.terms, task.feasible, chance=level)
+    model = cs.NearestNeighbours(strict, k=7).fit(X, Y)
+    assert np.allclose(model.explain(X[:1]).decision, model.decide(X[:1]))

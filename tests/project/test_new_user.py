@@ -1,5 +1,6 @@
 """A new user in an empty folder: every command of a project, in order, on the sample table."""
 
+import json
 import re
 import shutil
 
@@ -171,6 +172,11 @@ def test_compare_adds_the_costs_of_simple_rules(shop, tmp_path):
         stock.append(past[-28:].mean() + 0.8416212 * past[-28:].std())
     wanted = np.where(y > stock, 4 * (y - stock), stock - y).mean()
     assert float(costs["mean + safety stock"]) == pytest.approx(wanted, rel=1e-3)
+    # a service reads the same costs beside the model
+    kept = json.loads((own / "models" / "project.model.comparison.json").read_text())
+    assert kept["reference"] == "today's rule"
+    assert np.mean(kept["costs"]["today's rule"]) == pytest.approx((200 - y).mean(), rel=1e-6)
+    assert kept["labels"][-1] == f"{sales['date'].max()}, {sales['item'].max()}"
     # the page shows what was compared
     page = tmp_path / "page.html"
     worked("report", own, "-o", page)

@@ -81,6 +81,17 @@ def test_what_is_answered_is_kept(ask, model, rows, logging, kept):
     assert records[8].question == {"feasible": {"upper": 1.0}, "risk": {"cvar": 0.5}}
 
 
+def test_a_trial_is_answered_and_not_kept(ask, rows, logging, kept):
+    async def talk(client):
+        body = {"rows": objects(rows[:2])}
+        return [await client.post(f"/decide?trial={trial}", json=body) for trial in (1, 0)]
+
+    trial, real = ask(talk, logging)
+    assert trial.json()["decisions"] == real.json()["decisions"]
+    assert "ids" not in trial.json()
+    assert [record.id for record in kept()] == real.json()["ids"]
+
+
 def test_requests_that_share_a_call_share_a_commit(ask, rows, place, kept, monkeypatch):
     commits = []
     keep = DecisionLog.__call__

@@ -137,9 +137,9 @@ def compare(folder: Folder = Path()) -> None:
     from costscape.project.project_page import keep_comparison
 
     project = read_project(folder)
-    text = str(compare_project(project))
-    print(text)
-    typer.echo(keep_comparison(project, text), err=True)
+    found = compare_project(project)
+    print(found)
+    typer.echo(keep_comparison(project, found), err=True)
 
 
 @errors_in_sentences

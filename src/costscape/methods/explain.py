@@ -6,13 +6,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from costscape.chance import Chance
+from costscape.methods.explained_choice import Choice
 from costscape.methods.explanation import Explanation
 from costscape.methods.explanation_tables import CostCurves, Deviations, InputEffects, PastRows
 from costscape.methods.fitted_method import FittedMethod
 from costscape.methods.kept_rows import KeptRows
 from costscape.methods.past_rows import past_weights
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.sets import ConstraintSet, RowSets, Whole
+from costscape.risk.measures import Risk
+from costscape.sets import ConstraintSet, Whole
 from costscape.solvers import Objective
 
 CELLS = 40  # of a cost curve between the bounds of its coordinate
@@ -20,8 +23,16 @@ STEP = 0.01  # of the width of a coordinate, the default step
 LEAST = 1e-6  # weight of a past row that is listed
 
 
-def explain(method: FittedMethod, X: Any, step: float | None = None) -> Explanation:
-    """Explain the decision for one row of X."""
+def explain(
+    method: FittedMethod,
+    X: Any,
+    step: float | None = None,
+    feasible: Any = None,
+    *,
+    risk: Risk | None = None,
+    chance: Chance | None = None,
+) -> Explanation:
+    """Explain the decision for one row of X, with the arguments of ``decide``."""
     if not isinstance(method, ScenarioMethod):
         raise TypeError(
             f"explain needs a method with scenarios, such as DF2, TwoStage or NearestNeighbours, "
@@ -36,9 +47,10 @@ def explain(method: FittedMethod, X: Any, step: float | None = None) -> Explanat
     if step is not None and not step > 0:
         raise ValueError(f"explain needs a positive step, but got {step}.")
     kept = method._kept_rows("explain")
-    g = method._surface(x)
+    choice = Choice.at(method, x, feasible, risk, chance)
+    g, C = choice.objective(x), choice.set(x)
     with torch.no_grad():
-        a = method._decide(x)[0]
+        a = choice.actions(x)[0]
         cost = float(g(a[None, None])[0, 0])
         weights = method.scenarios(x).weights[0].double()
         names = _names(method.columns_, len(a))
@@ -49,9 +61,9 @@ def explain(method: FittedMethod, X: Any, step: float | None = None) -> Explanat
             scenarios=len(weights),
             effective_scenarios=float(1 / weights.square().sum()),
             past=_past(method, x, kept),
-            curves=_curves(method, x, g, a, names),
-            deviations=_deviations(method, x, g, a, names, step),
-            inputs=_inputs(method, g, a, names, x, kept),
+            curves=_curves(C, g, a, names),
+            deviations=_deviations(C, g, a, names, step),
+            inputs=_inputs(choice, g, a, names, x, kept),
         )
 
 
@@ -70,10 +82,8 @@ def _past(method: ScenarioMethod, x: Tensor, kept: KeptRows) -> PastRows:
     )
 
 
-def _curves(
-    method: ScenarioMethod, x: Tensor, g: Objective, a: Tensor, names: tuple[str | int, ...]
-) -> CostCurves:
-    C, d = _set(method, x), len(a)
+def _curves(C: ConstraintSet, g: Objective, a: Tensor, names: tuple[str | int, ...]) -> CostCurves:
+    d = len(a)
     lower, upper = C.bounds
     cells = torch.linspace(0, 1, CELLS + 1, device=a.device, dtype=a.dtype)
     values = lower[:, None] + cells * (upper - lower)[:, None]
@@ -87,14 +97,12 @@ def _curves(
 
 
 def _deviations(
-    method: ScenarioMethod,
-    x: Tensor,
+    C: ConstraintSet,
     g: Objective,
     a: Tensor,
     names: tuple[str | int, ...],
     step: float | None,
 ) -> Deviations:
-    C = _set(method, x)
     lower, upper = C.bounds
     usual = STEP * (upper - lower)
     if isinstance(C, Whole):
@@ -116,7 +124,7 @@ def _deviations(
 
 
 def _inputs(
-    method: ScenarioMethod,
+    choice: Choice,
     g: Objective,
     a: Tensor,
     names: tuple[str | int, ...],
@@ -131,23 +139,16 @@ def _inputs(
     changed = x.expand(count, *shape).clone()
     for j in range(count):
         changed[j].select(axis, j).copy_(typical.select(axis, j))
-    others = method._decide(changed)
-    expected = method._surface(changed)(others[:, None])[:, 0].double()
+    others = choice.actions(changed, strict=False)
+    expected = choice.objective(changed)(others[:, None])[:, 0].double()
     here = g(torch.cat([others, a[None]])[None])[0].double()
     return InputEffects(
-        names=_names(method.x_columns_, count),
+        names=_names(choice.method.x_columns_, count),
         coordinates=names,
         change=_numpy(a - others),
         price=_numpy(here[:-1] - here[-1]),
         expected_change=_numpy(here[-1] - expected),
     )
-
-
-def _set(method: ScenarioMethod, x: Tensor) -> ConstraintSet:
-    """The set in which the decision for x was taken."""
-    assert method.task_ is not None
-    C = method.task_.sets(x)
-    return C.row(0) if isinstance(C, RowSets) else C
 
 
 def _names(columns: tuple[str, ...] | None, count: int) -> tuple[str | int, ...]:

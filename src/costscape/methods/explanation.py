@@ -18,7 +18,7 @@ class Explanation:
 
     Attributes:
         decision: numpy array (d,). The action.
-        expected_cost: float. Its expected cost g(x, a).
+        expected_cost: float. Its expected cost g(x, a), or its risk where one was minimised.
         names: tuple of d. Names of the coordinates, or their numbers.
         scenarios: int. Number of scenarios at x.
         effective_scenarios: float. 1 / sum of squared weights: as many scenarios of equal weight

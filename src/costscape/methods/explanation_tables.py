@@ -25,11 +25,8 @@ class PastRows:
     rule: str
 
     def names(self) -> list[str]:
-        """The labels as texts; dates without a time of day are dates."""
-        if self.labels.dtype.kind != "M":
-            return [str(label) for label in self.labels]
-        whole = (self.labels == self.labels.astype("datetime64[D]")).all()
-        return [str(label) for label in self.labels.astype(f"datetime64[{'D' if whole else 's'}]")]
+        """The labels as texts."""
+        return label_texts(self.labels)
 
     def lines(self) -> list[str]:
         """One short text for each row."""
@@ -154,6 +151,14 @@ class InputEffects:
         frame.insert(0, "price", self.price)
         frame.insert(1, "expected_change", self.expected_change)
         return frame
+
+
+def label_texts(labels: np.ndarray) -> list[str]:
+    """Labels of rows as texts; dates without a time of day are dates."""
+    if labels.dtype.kind != "M":
+        return [str(label) for label in labels]
+    whole = (labels == labels.astype("datetime64[D]")).all()
+    return [str(label) for label in labels.astype(f"datetime64[{'D' if whole else 's'}]")]
 
 
 def _price(price: float, feasible: bool) -> str:

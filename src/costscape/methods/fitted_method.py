@@ -104,15 +104,24 @@ class FittedMethod(Checked, ABC):
         """Flag rows of X with a value outside the training range by more than half of it."""
         return self._check(*self._read(X))
 
-    def explain(self, X: Any, step: float | None = None) -> Explanation:
+    def explain(
+        self,
+        X: Any,
+        step: float | None = None,
+        feasible: Any = None,
+        *,
+        risk: Risk | None = None,
+        chance: Chance | None = None,
+    ) -> Explanation:
         """Why the decision for one row of X is what it is; for methods with scenarios.
 
         ``step`` is the unit by which the decision deviates, default a hundredth of the width of
-        each coordinate, or the step of a set of whole units.
+        each coordinate, or the step of a set of whole units. The other arguments are those of
+        ``decide``; with ``risk``, all costs of the tables are risks.
         """
         from costscape.methods.explain import explain
 
-        return explain(self, X, step)
+        return explain(self, X, step, feasible, risk=risk, chance=chance)
 
     def save(self, path: str | Path, rows: bool = True) -> None:
         """Write the fitted method to one file; ``costscape.load(path, task)`` reads it.

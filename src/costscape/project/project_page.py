@@ -8,11 +8,13 @@ from typing import Any
 
 import pandas as pd
 
+from costscape.comparison.cost_history import FILE, CostHistory
 from costscape.project.atomic_file import write_whole
 from costscape.project.decisions import range_sentence
-from costscape.project.model_files import FittedProject
+from costscape.project.model_files import MODEL, FittedProject
 from costscape.project.overview import table_words
 from costscape.project.project_file import Project
+from costscape.project.rule_backtest import Backtest
 from costscape.table import Table
 
 COMPARISON = "comparison.txt"  # what `costscape compare` keeps in the folder of models
@@ -89,8 +91,10 @@ def _picture(figure: Any) -> str:
     return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
-def keep_comparison(project: Project, text: str) -> str:
-    """Keep the text of a comparison for the page; returns where it is."""
+def keep_comparison(project: Project, found: Backtest) -> str:
+    """Keep a comparison: its text for the page, its costs for a service; returns where it is."""
     path = project.models / COMPARISON
-    write_whole(path, text + "\n", force=True)
+    write_whole(path, f"{found}\n", force=True)
+    history = CostHistory.of(found.comparison, found.rules, found.reference)
+    history.write(project.models / f"{MODEL}.{FILE}")
     return f"Kept in {path}, for `costscape report {project.folder}`."

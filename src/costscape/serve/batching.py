@@ -31,6 +31,7 @@ class Job:
         question: Question.
         request_id: str, default "". Names the request in the log of decisions.
         keys: list of dict, default empty. What the client calls each row.
+        trial: bool, default False. Nobody will carry the decisions out: they are not logged.
     """
 
     served: ServedModel
@@ -38,6 +39,7 @@ class Job:
     question: Question
     request_id: str = ""
     keys: Sequence[dict[str, Any]] = field(default_factory=list)
+    trial: bool = False
 
 
 Work = Callable[[Sequence[Job]], Sequence[Any]]  # a result or an exception for each job
@@ -168,7 +170,9 @@ def explain_all(jobs: Sequence[Job]) -> list[Any]:
     found: list[Any] = []
     for job in jobs:
         try:
-            found.append(job.served.model.explain(job.rows))
+            found.append(job.served.explain(job.rows, job.question))
+        except Refused as error:
+            found.append(error)
         except Exception as error:
             found.append(_in_words(error, TypeError, RuntimeError))
     return found

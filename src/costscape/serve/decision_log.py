@@ -37,7 +37,8 @@ class DecisionLog:
         results, records = list(decide_all(jobs)), list[Record]()
         counts: dict[str, int] = {}
         for i, (job, answer) in enumerate(zip(jobs, results, strict=True)):
-            if isinstance(answer, Exception) or (self._strict and answer.flags):
+            refused = isinstance(answer, Exception) or (self._strict and answer.flags)
+            if refused or job.trial:
                 continue
             made = _records(job, answer)
             results[i] = replace(answer, ids=[record.id for record in made])

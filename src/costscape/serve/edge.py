@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from uuid import uuid4
 
+from costscape.serve.explorer.static_files import FOLDER
 from costscape.serve.logs import log, place
 from costscape.serve.metrics import Metrics
 from costscape.serve.refused import Refused
@@ -19,8 +20,18 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
-OPEN = ("/health", "/ready")  # paths that need no token
-PATHS = ("/decide", "/outcomes", "/explain", "/models", "/metrics", "/openapi.json", *OPEN)
+OPEN = ("/", "/health", "/ready")  # paths that need no token; the page has no data
+PATHS = (
+    "/decide",
+    "/outcomes",
+    "/explain",
+    "/models",
+    "/past",
+    "/backtest",
+    "/metrics",
+    "/openapi.json",
+    *OPEN,
+)
 SAFE_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)  # ids of clients that are taken over
 FACTS = "costscape"  # where a handler puts what the log says: model, version, rows, flagged
 GONE = 499  # the client left before the answer
@@ -94,7 +105,7 @@ class Edge:
             self._count(scope, status or GONE, time.perf_counter() - begin, facts)
 
     def _check_token(self, path: str, given: bytes) -> None:
-        if self._settings.token is None or path in OPEN:
+        if self._settings.token is None or path in OPEN or path.startswith(FOLDER):
             return
         wanted = f"Bearer {self._settings.token}".encode()
         if not hmac.compare_digest(given, wanted):
@@ -124,6 +135,8 @@ class Edge:
         path = scope["path"] if scope["path"] in PATHS else "other"
         if scope["path"].startswith("/models/"):
             path = "/models/NAME/reload"
+        if scope["path"].startswith(FOLDER):
+            path = f"{FOLDER}FILE"
         self._metrics.request(path, status, seconds)
         log(
             "request",

@@ -7,6 +7,8 @@ import numpy as np
 from costscape.methods.explanation import Explanation
 
 PAST = 20  # of the heaviest past rows
+SCENARIOS = 300  # of the heaviest scenarios
+LEVELS = (0.1, 0.5, 0.9)  # of the cost of the decision
 
 
 def to_json(why: Explanation) -> dict[str, Any]:
@@ -51,6 +53,24 @@ def to_json(why: Explanation) -> dict[str, Any]:
             }
             for i, name in enumerate(curves.names)
         ],
+    }
+
+
+def outcomes(model: Any, rows: np.ndarray, decision: np.ndarray) -> dict[str, Any]:
+    """The heaviest scenarios at a single row, and quantiles of the cost of the decision."""
+    s = model.scenarios(rows)
+    weights, values = s.weights[0].double().numpy(), s.values[0].flatten(1).double().numpy()
+    heaviest = np.argsort(-weights, kind="stable")[:SCENARIOS]
+    names = model.columns_ or ()
+    given = len(names) == values.shape[1]
+    quantiles = np.asarray(model.cost_quantiles(rows, decision[None], LEVELS))[0]
+    return {
+        "outcomes": {
+            "names": list(names) if given else [str(i) for i in range(values.shape[1])],
+            "weights": weights[heaviest].tolist(),
+            "values": values[heaviest].tolist(),
+        },
+        "cost_quantiles": {f"{u:g}": float(q) for u, q in zip(LEVELS, quantiles, strict=True)},
     }
 
 

@@ -15,6 +15,13 @@ MODEL = {
     "schema": {"type": "string"},
     "description": "The name of the model; needed where there are several.",
 }
+TRIAL = {
+    "name": "trial",
+    "in": "query",
+    "required": False,
+    "schema": {"type": "string", "enum": ["0", "1"]},
+    "description": "1: nobody will carry the decisions out, so they are not logged.",
+}
 FILE = {"type": "string", "format": "binary"}
 
 
@@ -28,7 +35,8 @@ def asking(many: bool) -> dict[str, Any]:
             "application/vnd.apache.parquet": {"schema": FILE},
             "multipart/form-data": {"schema": {"type": "object", "properties": form}},
         }
-    return {"parameters": [MODEL], "requestBody": {"required": True, "content": content}}
+    parameters = [MODEL, TRIAL] if many else [MODEL]
+    return {"parameters": parameters, "requestBody": {"required": True, "content": content}}
 
 
 def outcomes() -> dict[str, Any]:
@@ -69,6 +77,10 @@ def schemas(models: Sequence[ServedModel]) -> dict[str, Any]:
                 "type": "array",
                 "items": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
                 "description": "Levels of the cost that are wanted, too.",
+            },
+            "service_level": {
+                "type": "number",
+                "description": "Another level of the chance constraint of the task.",
             },
             "keys": {
                 "type": "array",

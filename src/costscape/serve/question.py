@@ -1,9 +1,10 @@
 """What a request asks besides its rows: another set, or a risk in place of the mean cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+from costscape.chance import Chance
 from costscape.risk import CVaR, Entropic, MeanDeviation, Risk, WorstCase
 from costscape.serve.refused import Refused
 from costscape.sets import Box, Budget, ConstraintSet, Simplex, Whole
@@ -31,6 +32,7 @@ class Question:
         total: float, default None. The sum of a Simplex, the largest sum of a Budget.
         risk: Risk, default None. Minimised in place of the expected cost.
         quantiles: tuple of float, default empty. Levels of the cost that are wanted, too.
+        service_level: float, default None. Another level of the task's chance.
     """
 
     lower: Numbers | None = None
@@ -38,10 +40,13 @@ class Question:
     total: float | None = None
     risk: Risk | None = None
     quantiles: tuple[float, ...] = ()
+    service_level: float | None = None
 
     @classmethod
-    def from_json(cls, feasible: Any, risk: Any, quantiles: Any = None) -> "Question":
-        """Read {"lower": ..., "upper": ..., "total": ...}, {"cvar": 0.9} and [0.1, 0.9].
+    def from_json(
+        cls, feasible: Any, risk: Any, quantiles: Any = None, service_level: Any = None
+    ) -> "Question":
+        """Read {"lower": ..., "upper": ..., "total": ...}, {"cvar": 0.9}, [0.1, 0.9] and 0.95.
 
         None stands for each that is not asked.
         """
@@ -53,15 +58,17 @@ class Question:
         if isinstance(total, tuple):
             raise Refused(422, "total needs one number.")
         levels = () if quantiles is None else _levels(quantiles)
+        level = None if service_level is None else _number("service_level", service_level)
         return cls(
             **numbers,
             total=total,
             risk=None if risk is None else _risk(risk),
             quantiles=levels,
+            service_level=level,
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The set and the risk as a request has them, for the log; empty for neither."""
+        """The set, the risk and the level as a request has them, for the log."""
         found: dict[str, Any] = {}
         ends = {name: getattr(self, name) for name in ENDS}
         if any(value is not None for value in ends.values()):
@@ -70,7 +77,24 @@ class Question:
             names = {kind: name for name, kind in RISKS.items()}
             (number,) = vars(self.risk).values()
             found["risk"] = {names[type(self.risk)]: number}
+        if self.service_level is not None:
+            found["service_level"] = self.service_level
         return found
+
+    def chance(self, known: Chance | None) -> Chance | None:
+        """The chance with the level that was asked for; None for that of the task."""
+        if self.service_level is None:
+            return None
+        if known is None:
+            raise Refused(
+                422,
+                "service_level needs a chance constraint, but the task file has none. Add chance "
+                "= cs.Chance(h, level) to it.",
+            )
+        try:
+            return replace(known, level=self.service_level)
+        except ValueError as error:
+            raise Refused(422, str(error)) from error
 
     def feasible(self, task: Task) -> ConstraintSet | None:
         """The set to decide in; None for that of the task."""
@@ -104,6 +128,21 @@ class Question:
             f"A what-if set needs lower or upper of a Box, total or upper of a Budget or of a Box "
             f"from 0, or total of a Simplex, but this model has a {type(C).__name__}.",
         )
+
+
+def what_if_fields(task: Task) -> dict[str, Any]:
+    """The present numbers of the set that a request may change; null for no limit."""
+    C = task.feasible.base if isinstance(task.feasible, Whole) else task.feasible
+    if task.sets_of is not None:
+        return {}
+    if isinstance(C, Simplex):
+        return {"total": float(C.total)}
+    if isinstance(C, Budget):
+        return {"total": float(C.total), "upper": C.upper.tolist()}
+    if isinstance(C, Box):
+        ends = {"lower": C.lower.tolist(), "upper": C.upper.tolist()}
+        return ends if C.lower.any() else {"total": None, **ends}
+    return {}
 
 
 def beyond_fit(C: ConstraintSet, task: Task) -> str | None:

@@ -16,7 +16,7 @@ from costscape.serve.request_rows import RowShape, too_many
 T = TypeVar("T")
 LARGE = 2**16  # bytes of a body, or numbers, that are read in a thread
 PARQUET = ("application/vnd.apache.parquet", "application/x-parquet")
-ASKED = ("feasible", "risk", "quantiles")  # besides the rows
+ASKED = ("feasible", "risk", "quantiles", "service_level")  # besides the rows
 KEYS = ("rows", *ASKED, "keys")
 
 

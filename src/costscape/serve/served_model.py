@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 import costscape
+from costscape.chance import Chance
 from costscape.methods.surfaces import ScenarioMethod, SurfaceMethod
-from costscape.serve.question import Question, beyond_fit
+from costscape.serve import explanation_json
+from costscape.serve.question import Question, beyond_fit, what_if_fields
 from costscape.serve.reference import check_sound, read_reference
 from costscape.serve.request_rows import RowShape
 from costscape.serve.source import Source
@@ -69,12 +71,14 @@ class ServedModel:
         version: str. Digits of the hash of its files.
         model: Method. The fitted method.
         units: dict of str. Unit by column of X or Y, as far as known.
+        chance: Chance, default None. The service level that requests may change.
     """
 
     name: str
     version: str
     model: Any
     units: dict[str, str]
+    chance: Chance | None = None
 
     @classmethod
     def load(cls, source: Source) -> "ServedModel":
@@ -89,7 +93,7 @@ class ServedModel:
             )
         if source.version() != version:
             raise ValueError(f"{source.model} changed while it was read. It is read again.")
-        return cls(source.name, version, model, file.units)
+        return cls(source.name, version, model, file.units, file.chance)
 
     @classmethod
     def checked(cls, source: Source) -> "ServedModel":
@@ -119,7 +123,8 @@ class ServedModel:
         flags = self.flags(rows)
         task = self.model.task_
         C = question.feasible(task)
-        a = self.model.decide(rows, C, risk=question.risk)
+        chance = question.chance(self.chance)
+        a = self.model.decide(rows, C, risk=question.risk, chance=chance)
         expected = risk = quantiles = None
         if isinstance(self.model, SurfaceMethod):
             expected = self.model.expected_cost(rows, a)
@@ -131,6 +136,17 @@ class ServedModel:
             quantiles = np.asarray(self.model.cost_quantiles(rows, a, question.quantiles))
         note = None if C is None else beyond_fit(C, task)
         return Answer(a, expected, risk, flags, [] if note is None else [note], quantiles)
+
+    def explain(self, rows: np.ndarray, question: Question) -> dict[str, Any]:
+        """The tables of the decision for a single row."""
+        C, chance = question.feasible(self.model.task_), question.chance(self.chance)
+        why = self.model.explain(rows, feasible=C, risk=question.risk, chance=chance)
+        note = None if C is None else beyond_fit(C, self.model.task_)
+        return {
+            **explanation_json.to_json(why),
+            **explanation_json.outcomes(self.model, rows, why.decision),
+            "notes": [] if note is None else [note],
+        }
 
     def flags(self, rows: np.ndarray) -> dict[int, list[str]]:
         """The columns in which rows are far outside the training range, by position."""
@@ -161,6 +177,8 @@ class ServedModel:
             "row_shape": list(shape.shape),
             "columns": columns,
             "decisions": decisions,
+            "what_if": what_if_fields(self.model.task_),
+            "service_level": None if self.chance is None else self.chance.level,
         }
 
 

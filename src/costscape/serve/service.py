@@ -17,15 +17,15 @@ from starlette.responses import Response
 import costscape
 from costscape.methods.training_range import OutOfRange
 from costscape.monitor import open_store
-from costscape.serve import explanation_json, openapi
+from costscape.serve import openapi
 from costscape.serve.batching import Batcher, Job, Work, decide_all, explain_all
 from costscape.serve.decision_log import DecisionLog
 from costscape.serve.edge import FACTS, Edge
+from costscape.serve.explorer.explorer_paths import ExplorerPaths
 from costscape.serve.log_gauges import keep_gauges
 from costscape.serve.logs import log
 from costscape.serve.metrics import Metrics
 from costscape.serve.outcome_request import read_keys, take_outcomes
-from costscape.serve.question import Question
 from costscape.serve.read_request import LARGE, off_loop, read_request
 from costscape.serve.refused import Refused
 from costscape.serve.served_model import ServedModel, flags_to_json
@@ -100,7 +100,8 @@ class Service:
         facts["rows"] = len(rows)
         body = await request.body() if _kind(request) in ("", "application/json") else b""
         keys = await off_loop(len(body) > LARGE, lambda: read_keys(body, len(rows)))
-        job = Job(served, rows, question, facts["request_id"], keys)
+        trial = request.query_params.get("trial", "0") == "1"
+        job = Job(served, rows, question, facts["request_id"], keys, trial)
         answer = await self._decisions.ask(job)
         self._flag(served, len(rows), answer.flags, facts)
         head = {**_head(facts), "names": served.decision_names}
@@ -125,13 +126,10 @@ class Service:
         served = self.versions.get(request.query_params.get("model"))
         facts = _facts(request, served)
         rows, question = await read_request(request, served.row_shape, 1)
-        if question != Question():
-            raise Refused(422, "explain takes rows with one row, and neither feasible nor risk.")
         facts["rows"] = 1
         flags = served.flags(rows)
         self._flag(served, 1, flags, facts)
-        why = await self._explanations.ask(Job(served, rows, question))
-        tables = explanation_json.to_json(why)
+        tables = await self._explanations.ask(Job(served, rows, question))
         return _json({**_head(facts), **tables, "flags": flags_to_json(flags)})
 
     async def models(self) -> Response:
@@ -205,6 +203,7 @@ def create_app(sources: Sequence[Source], settings: Settings | None = None) -> F
     add("/health", service.health, methods=["GET"])
     add("/ready", service.ready, methods=["GET"])
     add("/metrics", service.show_metrics, methods=["GET"])
+    ExplorerPaths(service.versions).add_to(app)
     app.add_middleware(Edge, settings=settings, metrics=service.metrics)
 
     @app.exception_handler(HTTPException)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-MODEL, TASK, REFERENCE = "model.costscape", "task.py", "reference.json"  # files of a folder
+MODEL, TASK = "model.costscape", "task.py"  # files of a folder
+REFERENCE, COMPARISON = "reference.json", "comparison.json"
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,16 @@ class Source:
     @property
     def reference(self) -> Path:
         """The file of the rows and decisions by which a version is checked; it may not exist."""
-        if self.model.name == MODEL:
-            return self.model.with_name(REFERENCE)
-        return self.model.with_name(f"{self.model.name}.{REFERENCE}")
+        return self._beside(REFERENCE)
+
+    @property
+    def comparison(self) -> Path:
+        """The file of the costs of the last comparison; it may not exist."""
+        return self._beside(COMPARISON)
+
+    def _beside(self, name: str) -> Path:
+        own = self.model.name == MODEL  # the folder has one model
+        return self.model.with_name(name if own else f"{self.model.name}.{name}")
 
     def version(self) -> str:
         """Twelve digits of the SHA-256 of the model file and the task file."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from costscape.chance import Chance
 from costscape.task import Task
 
 
@@ -17,10 +18,13 @@ class TaskFile:
     Args:
         task: Task. The variable, or what the function of that name returns.
         units: dict of str. The file's variable ``units``, if any: unit by column of X or Y.
+        chance: Chance. The file's variable ``chance``, else that of the task, or None: the
+            service level that requests may change.
     """
 
     task: Task
     units: dict[str, str]
+    chance: Chance | None = None
 
 
 def load_task(path: Path, name: str = "task") -> TaskFile:
@@ -37,7 +41,10 @@ def load_task(path: Path, name: str = "task") -> TaskFile:
     units: Any = getattr(module, "units", {})
     if not isinstance(units, dict):
         raise ValueError(f"units of {path} needs a dict such as {{'load': 'MW'}}.")
-    return TaskFile(made, {str(key): str(value) for key, value in units.items()})
+    chance = getattr(module, "chance", made.chance)
+    if chance is not None and not isinstance(chance, Chance):
+        raise ValueError(f"chance of {path} needs a cs.Chance(h, level).")
+    return TaskFile(made, {str(key): str(value) for key, value in units.items()}, chance)
 
 
 def _execute(path: Path) -> ModuleType:

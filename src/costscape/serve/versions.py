@@ -42,6 +42,10 @@ class Versions:
             )
         return self._current[name]
 
+    def source(self, served: ServedModel) -> Source:
+        """Where a model comes from."""
+        return self._sources[served.name]
+
     async def reload(self, name: str) -> ServedModel:
         """Load the files of a model again; Refused where they fail, and the old version stays.
 
