@@ -35,21 +35,19 @@ def errors_in_sentences(command: Callable[P, None]) -> Callable[P, None]:
         except ModuleNotFoundError as error:
             _end(f"{error}. Install it: pip install 'costscape[all]'.", error)
         except KeyboardInterrupt as error:
-            typer.echo("Stopped. Nothing was written.", err=True)
+            typer.echo("Stopped. Files are as before, or as after a whole run.", err=True)
             raise typer.Exit(130) from error
         except Exception as error:
             from costscape.project.cost_file import place_in_python
-            from costscape.project.toml_words import in_toml_words
+            from costscape.project.toml_words import in_option_words, in_toml_words
 
             folder = kwargs.get("folder")
             place = place_in_python(error, folder) if isinstance(folder, Path) else None
             expected = ValueError, OSError, ImportError, TypeError, RuntimeError
             if place is None and not isinstance(error, expected):
                 raise
-            words = in_toml_words(str(error))
-            if place is None and folder is None and words != str(error):
-                words += " Such settings are in the project file that `costscape init` writes."
-            words = " ".join(words.split())
+            spoken = in_option_words if folder is None else in_toml_words
+            words = " ".join(spoken(str(error)).split())
             if place is not None and place not in words:
                 words = f"{place}: {words}"
             _end(words, error)
@@ -126,16 +124,30 @@ def decide(
 
 
 @errors_in_sentences
-def compare(folder: Folder = Path()) -> None:
-    """Compare methods and simple rules on the last rows of a project."""
+def compare(
+    folder: Folder = Path(),
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Time for all fits: seconds, '2 min', '1 h'; else that of [compare]."),
+    ] = None,
+) -> None:
+    """Compare methods, what you decided until now and simple rules on the last rows."""
     from costscape.project.own_backtest import compare_project
     from costscape.project.project_file import read_project
     from costscape.project.project_page import keep_comparison
 
     project = read_project(folder)
-    text = str(compare_project(project))
+    text = str(compare_project(project, _budget(budget)))
     print(text)
     typer.echo(keep_comparison(project, text), err=True)
+
+
+def _budget(text: str | None) -> float | str | None:
+    """A number without a unit counts seconds."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 @errors_in_sentences
