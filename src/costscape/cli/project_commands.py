@@ -4,11 +4,14 @@ import warnings
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from costscape.cli.run_options import P
+from costscape.cli.run_options import Address, EngineName, P
+
+if TYPE_CHECKING:
+    from costscape.project.project_file import Project
 
 Folder = Annotated[Path, typer.Argument(help="The folder of costscape.toml.")]
 Force = Annotated[bool, typer.Option("--force", help="Write over files that exist.")]
@@ -33,7 +36,7 @@ def errors_in_sentences(command: Callable[P, None]) -> Callable[P, None]:
         except typer.Exit:
             raise
         except ModuleNotFoundError as error:
-            _end(f"{error}. Install it: pip install 'costscape[all]'.", error)
+            _end(f"{error}. Install it: pip install 'costscape[all,ray]'.", error)
         except KeyboardInterrupt as error:
             typer.echo("Stopped. Files are as before, or as after a whole run.", err=True)
             raise typer.Exit(130) from error
@@ -106,21 +109,57 @@ def decide(
     folder: Folder = Path(),
     data: Annotated[
         Path | None,
-        typer.Option(help="New rows, and known columns of the next date; see the docs."),
+        typer.Option(
+            help="New rows, and known columns of the next date; 'new/*.parquet' for many files."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="CSV of the decisions; printed otherwise.")
+        Path | None,
+        typer.Option("--out", "-o", help="CSV of the decisions, or folder for many files."),
     ] = None,
     force: Force = False,
+    engine: Annotated[
+        EngineName, typer.Option("--engine", help="Many files: one by one, or with Ray Data.")
+    ] = EngineName.local,
+    address: Address = None,
 ) -> None:
     """Decide for the next date: decision, expected cost, 10, 50 and 90 % of the cost, flags."""
     from costscape.project.answers import decide_next
+    from costscape.project.batch_files import is_batch
     from costscape.project.project_file import read_project
 
-    text, notes = decide_next(read_project(folder), data, out, force)
+    project = read_project(folder)
+    if data is not None and is_batch(data):
+        _decide_many(project, data, out, force, engine, address)
+        return
+    if engine is not EngineName.local or address is not None:
+        raise ValueError("--engine and --address need many files: --data 'new/*.parquet'.")
+    text, notes = decide_next(project, data, out, force)
     print(text)
     if notes:
         typer.echo(notes, err=True)
+
+
+def _decide_many(
+    project: "Project",
+    data: Path,
+    out: Path | None,
+    force: bool,
+    engine: EngineName,
+    address: str | None,
+) -> None:
+    from costscape.project.batch_decisions import decide_batch
+    from costscape.project.batch_engines import OneByOne, RayData
+
+    if out is None:
+        raise ValueError("Many files need a folder for their decisions: -o FOLDER.")
+    if engine is EngineName.local and address is not None:
+        raise ValueError("--address is that of a Ray cluster; it needs --engine ray.")
+    chosen = RayData(address) if engine is EngineName.ray else OneByOne()
+    done = decide_batch(project, data, out, chosen, force)
+    typer.echo(str(done), err=bool(done.failed))
+    if done.failed:
+        raise typer.Exit(1)
 
 
 @errors_in_sentences
