@@ -62,7 +62,7 @@ class RayData(BatchEngine):
             ray.init(
                 address=self.address,
                 log_to_driver=False,
-                logging_level="warning",
+                logging_level=logging.WARNING,
                 **(here if self.address is None else {}),
             )
         context, logger = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
@@ -73,8 +73,9 @@ class RayData(BatchEngine):
             most = max(1, int(ray.cluster_resources().get("CPU", 1)))
             files = [{"path": str(path.resolve()), "at": i} for i, path in enumerate(paths)]
             # a block for each file: actors take blocks, and a slow file holds up no other
+            actor: Any = _Actor  # Ray's types name functions only
             rows = ray.data.from_items(files, override_num_blocks=len(files)).map(
-                _Actor,
+                actor,
                 fn_constructor_args=(folder.resolve(), out.resolve(), model),
                 compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(most, len(files))),
                 num_cpus=1,
