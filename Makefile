@@ -45,7 +45,7 @@ format: $(STAMP)
 bench: $(STAMP)  ## speed against its goals and against rivals, on one thread
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py --cpu
 
-bench-serve: $(STAMP)  ## the service: requests a second, latency, memory
+bench-serve: $(STAMP)  ## the service: requests a second, latency, memory, bad requests, a new model
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench_serve.py
 
 bench-gpu: $(STAMP)  ## the same on a GPU

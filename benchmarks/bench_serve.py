@@ -7,10 +7,18 @@ processor time of the service for a row is compared with that of one call of `de
 adds is HTTP and JSON. Latency is that of the clients by the clock; they share the machine with the
 service. Memory is the peak of the service's process.
 
+Then the clients ask for one row each, one request in 20 is malformed, and after half of the time
+the model file is replaced by another version. Rows a second are compared with those of one call
+for 50 rows, the 99th of 100 latencies with one call for one row. No good request may be refused,
+and no bad one may be answered. Memory growth is that of this part, after its first second.
+
 python benchmarks/bench_serve.py
+python benchmarks/bench_serve.py --seconds 2    # a short form
 """
 
+import argparse
 import asyncio
+import itertools
 import json
 import os
 import socket
@@ -23,11 +31,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from common import middle, reported, show
+from common import at_least, at_most, middle, reported, show
 
 import costscape as cs
 
-CLIENTS, SECONDS = 50, 5.0
+CLIENTS, SECONDS, BAD = 50, 5.0, 20  # one request in BAD is malformed
+MALFORMED = (b"{", b'{"rows": [[1.0]]}', b'{"rows": [{"0": "text"}]}', b'{"rows": [], "x": 1}')
 TASK = "import costscape as cs\n\ntask = cs.problems.inventory()\n"
 METHODS = {
     "neighbours": lambda task: cs.NearestNeighbours(task),
@@ -35,7 +44,7 @@ METHODS = {
 }
 
 
-def results():
+def results(seconds=SECONDS):
     torch.set_num_threads(1)
     data, task = cs.problems.sales().splits, cs.problems.inventory()
     x, y = data.train.x.flatten(1).numpy(), data.train.y.numpy()
@@ -45,28 +54,134 @@ def results():
         with tempfile.TemporaryDirectory() as folder:
             model.save(Path(folder) / "model.costscape")
             (Path(folder) / "task.py").write_text(TASK)
-            found += serve(name, model, Path(folder), x)
+            found += serve(name, model, Path(folder), x, seconds)
     return found
 
 
-def serve(name, model, folder, x):
+def serve(name, model, folder, x, seconds):
     port = free_port()
     words = [sys.executable, "-m", "costscape", "serve", str(folder), "--port", str(port)]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(words, stderr=subprocess.DEVNULL, env=env)
     try:
         wait_for(f"http://127.0.0.1:{port}/ready")
-        found = [r for size in (1, 100) for r in load(name, model, port, process.pid, x, size)]
-        return [*found, reported(f"serve, {name}: peak memory", peak(process.pid), "MiB")]
+        found = [
+            r for size in (1, 100) for r in load(name, model, port, process.pid, x, size, seconds)
+        ]
+        found += mixed(name, model, port, process.pid, folder, x, seconds)
+        return [
+            *found,
+            reported(f"serve, {name}: peak memory", memory(process.pid, "VmHWM:"), "MiB"),
+        ]
     finally:
         process.terminate()
         process.wait(60)
 
 
-def load(name, model, port, pid, x, size):
+def mixed(name, model, port, pid, folder, x, seconds):
+    """Good and malformed requests while the model is replaced."""
+    # another version, as large as the first: the file keeps the labels of its rows or not
+    model.save(folder / "new", rows=False)
+    asked = asyncio.run(mixed_clients(port, pid, folder, x, seconds))
+    good = [one for one in asked["answers"] if not one["bad"]]
+    bad = [one for one in asked["answers"] if one["bad"]]
+    taken = [one["seconds"] for one in good]
+    batch = np.resize(x, (CLIENTS, x.shape[1]))
+    rate = len(good) / asked["seconds"]
+    whole = middle(lambda: call(model, batch), 5, time.perf_counter)
+    single = middle(lambda: call(model, x[:1]), 9, time.perf_counter)
+    what = f"serve, {name}, mixed"
+    p99 = float(np.quantile(taken, 0.99))
+    versions = {one["version"] for one in good}
+    return [
+        reported(
+            f"{what}: rows a second over those of one call",
+            rate * whole / CLIENTS,
+            note=f"{rate:,.0f} and {CLIENTS / whole:,.0f} a second",
+        ),
+        reported(
+            f"{what}: 99th of 100 latencies over one decision",
+            p99 / single,
+            note=f"{1e3 * p99:.0f} and {1e3 * single:.1f} ms",
+        ),
+        at_most(
+            f"{what}: good requests refused",
+            sum(one["status"] != 200 for one in good),
+            0,
+            f"of {len(good):,}",
+        ),
+        at_most(
+            f"{what}: malformed requests not refused with 4xx",
+            sum(not 400 <= one["status"] < 500 for one in bad),
+            0,
+            f"of {len(bad):,}",
+        ),
+        at_least(f"{what}: versions that answered", len(versions), 2, "versions"),
+        reported(f"{what}: memory growth", asked["growth"], "MiB"),
+    ]
+
+
+async def mixed_clients(port, pid, folder, x, seconds):
+    begin = time.perf_counter()
+    until = begin + max(seconds, 4.0)  # the service looks at its files every 2 s
+    first = []
+
+    async def swap():
+        await asyncio.sleep(1.0)
+        first.append(memory(pid, "VmRSS:"))
+        await asyncio.sleep((until - begin) / 2 - 1.0)
+        os.replace(folder / "new", folder / "model.costscape")
+
+    clients = (asker(port, i, x, until) for i in range(CLIENTS))
+    found, _ = await asyncio.gather(asyncio.gather(*clients), swap())
+    return {
+        "answers": [one for some in found for one in some],
+        "seconds": time.perf_counter() - begin,
+        "growth": memory(pid, "VmRSS:") - first[0],
+    }
+
+
+async def asker(port, number, x, until):
+    """One client, whose requests are malformed now and then."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
+    found = []
+    for i in itertools.count():
+        if time.perf_counter() >= until:
+            break
+        bad = (i + number) % BAD == 0
+        row = x[(number * 97 + i) % len(x)]
+        body = (
+            MALFORMED[i % len(MALFORMED)] if bad else json.dumps({"rows": [row.tolist()]}).encode()
+        )
+        begin = time.perf_counter()
+        status, text = await post(reader, writer, body)
+        version = json.loads(text).get("version")
+        found.append(
+            {
+                "bad": bad,
+                "status": status,
+                "version": version,
+                "seconds": time.perf_counter() - begin,
+            }
+        )
+    writer.close()
+    await writer.wait_closed()
+    return found
+
+
+async def post(reader, writer, body):
+    """Status and body of the answer; a plain socket costs the clients least."""
+    head = f"POST /decide HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    lines = (await reader.readuntil(b"\r\n\r\n")).lower()
+    length = int(lines.split(b"content-length: ")[1].split()[0])
+    return int(lines.split()[1]), await reader.readexactly(length)
+
+
+def load(name, model, port, pid, x, size, seconds):
     """What CLIENTS clients with ``size`` rows in each request see."""
     before = processor_seconds(pid)
-    taken, seconds = asyncio.run(all_clients(port, x, size))
+    taken, seconds = asyncio.run(all_clients(port, x, size, seconds))
     each = (processor_seconds(pid) - before) / len(taken) / size
     batch = np.resize(x, (CLIENTS * size, x.shape[1]))
     alone = middle(lambda: call(model, batch), 3) / len(batch)
@@ -94,25 +209,22 @@ def call(model, x):
     return a, model.expected_cost(x, a), model.check(x)
 
 
-async def all_clients(port, x, size):
+async def all_clients(port, x, size, seconds):
     begin = time.perf_counter()
-    runs = (client(port, np.roll(x, i, 0)[:size], begin + SECONDS) for i in range(CLIENTS))
+    runs = (client(port, np.roll(x, i, 0)[:size], begin + seconds) for i in range(CLIENTS))
     taken = await asyncio.gather(*runs)
     return np.concatenate(taken), time.perf_counter() - begin
 
 
 async def client(port, rows, until):
-    """The seconds of each request on one connection; a plain socket costs the clients least."""
+    """The seconds of each request on one connection."""
     body = json.dumps({"rows": rows.tolist()}).encode()
-    head = f"POST /decide HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
     taken = []
     while time.perf_counter() < until:
         begin = time.perf_counter()
-        writer.write(head + body)
-        lines = (await reader.readuntil(b"\r\n\r\n")).lower()
-        assert lines.startswith(b"http/1.1 200"), lines
-        await reader.readexactly(int(lines.split(b"content-length: ")[1].split()[0]))
+        status, text = await post(reader, writer, body)
+        assert status == 200, text
         taken.append(time.perf_counter() - begin)
     writer.close()
     await writer.wait_closed()
@@ -135,10 +247,12 @@ def wait_for(address, seconds=120):
     raise TimeoutError(f"There was no answer from {address} within {seconds} s.")
 
 
-def peak(pid):
+def memory(pid, what):
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) / 1024
+    return int(next(line for line in lines if line.startswith(what)).split()[1]) / 1024
 
 
 if __name__ == "__main__":
-    print(show(results()))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each part")
+    print(show(results(parser.parse_args().seconds)))

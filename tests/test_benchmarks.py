@@ -7,6 +7,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import torch
+
+import costscape as cs
+from costscape.serve import read_request
+from costscape.serve.refused import Refused
+from costscape.serve.request_rows import RowShape
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
@@ -255,3 +261,25 @@ def test_the_tables_in_the_document_are_the_kept_ones(script):
     assert run.page(text) == text, "run python benchmarks/run.py --write"
     text = run.FRONT.read_text()
     assert run.front(text) == text, "run python benchmarks/run.py --write"
+
+
+def test_cases_of_latency_are_solved_by_the_solvers_that_the_docs_name(script):
+    latency = script("bench_latency")
+    page = (ROOT / "docs" / "how-to" / "production.md").read_text()
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(60, 3, generator=generator)
+    y = 1 + x.mean(1, keepdim=True) + torch.rand(60, latency.D, generator=generator)
+    for about, make in latency.CASES.values():
+        model = cs.NearestNeighbours(make(), k=5).fit(x, y)
+        objective = cs.ExpectedCost(model.task_, model.scenarios(x[:1]))
+        solver = type(cs.Auto().pick(objective, model.task_.feasible)).__name__
+        kind = about.split(",")[0].split()[0]
+        assert any(f"`{kind}`" in line and f"`{solver}`" in line for line in page.splitlines())
+
+
+def test_malformed_requests_of_the_service_are_one_in_20(script):
+    serve = script("bench_serve")
+    assert 100 / serve.BAD == 5
+    for body in serve.MALFORMED:
+        with pytest.raises(Refused):
+            read_request._read("", body, RowShape((14,), tuple(map(str, range(14)))), 10)

@@ -9,13 +9,16 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from costscape.bench import Here, Processes, Ray, Rows, Run, sweep
 from costscape.bench.engines import CLUSTERS
 from costscape.bench.execution import Outcome, blank
 from costscape.bench.provenance import commit
 from costscape.bench.row_store import read_store
+from costscape.cli import app
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "on_ray.py"
 RUNS = [Run("synthetic-convex", "constant", seed) for seed in range(6)]
@@ -92,11 +95,28 @@ def test_a_cluster_that_is_started_here_listens_on_loopback(monkeypatch, address
     assert f'"{CLUSTERS}"' in source.read_text()
 
 
+def write_batch(folder):
+    """A fitted project, three files to decide for, and one that cannot be read."""
+    assert CliRunner().invoke(app, ["init", str(folder)]).exit_code == 0
+    sales = pd.read_csv(folder / "sales.csv")
+    days = sorted(sales["date"].unique())
+    sales[sales["date"] < days[40]].to_csv(folder / "sales.csv", index=False)
+    (folder / "new").mkdir()
+    for k in range(3):
+        some = sales[sales["date"].isin(days[40 : 41 + k])]
+        some.to_parquet(folder / "new" / f"part{k}.parquet")
+    (folder / "new" / "bad.parquet").write_bytes(b"no Parquet")
+    toml = folder / "costscape.toml"
+    toml.write_text(toml.read_text().replace('name = "DF2.quick"', 'name = "NearestNeighbours"'))
+    assert CliRunner().invoke(app, ["fit", str(folder)]).exit_code == 0
+
+
 @pytest.fixture(scope="module")
 def on_ray(tmp_path_factory):
     """What a cluster of two nodes made of the same runs, and of work that dies."""
     pytest.importorskip("ray", reason="ray is not installed")
     folder = tmp_path_factory.mktemp("ray")
+    write_batch(folder / "shop")
     quiet = {
         "RAY_AUTH_MODE": "disabled",
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -163,3 +183,12 @@ def test_the_runs_of_a_node_that_dies_are_made_elsewhere(on_ray):
 def test_folds_on_a_cluster_decide_with_the_same_bits(on_ray):
     _, found = on_ray
     assert found["folds"] is True
+
+
+def test_files_decided_for_with_ray_data_are_those_of_one_process(on_ray):
+    (there, bad, made), (here, wanted_bad, wanted) = on_ray[1]["batch"]
+    assert there == here == 1
+    assert bad == wanted_bad
+    assert "bad.parquet: " in bad[0]
+    assert set(made) == {"manifest.jsonl", "part0.parquet", "part1.parquet", "part2.parquet"}
+    assert made == wanted

@@ -13,6 +13,8 @@ import costscape as cs
 from costscape.cli import app
 from costscape.monitor import open_store
 from costscape.project import first_answer as answers
+from costscape.project import paired_files
+from costscape.project.task_choice import order_level
 
 GROUPS = {"item": ["1", "2"]}
 
@@ -149,6 +151,28 @@ def test_update_keeps_the_rows_and_skips_them_the_next_time(shop, tmp_path):
     assert np.array_equal(again.decide(table.next()), model.decide(table.next()))
 
 
+@pytest.mark.parametrize("moved", [0, 1])
+def test_an_update_that_breaks_between_its_two_files_is_whole_afterwards(
+    shop, tmp_path, monkeypatch, moved
+):
+    own, whole = own_copy(shop, tmp_path), shutil.copytree(shop, tmp_path / "whole")
+    worked("update", whole, "--data", whole / "week.csv")
+    real, calls = type(own).replace, []
+
+    def replace(path, target):
+        if path.parent.name == paired_files.STEP:
+            if len(calls) == moved:
+                raise KeyboardInterrupt
+            calls.append(path)
+        return real(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(own), "replace", replace)
+        assert costscape_("update", own, "--data", own / "week.csv").exit_code == 130
+    assert worked("decide", own) == worked("decide", whole)
+    assert sorted(p.name for p in (own / "models").iterdir()) == ["project.model", "project.table"]
+
+
 def test_compare_adds_the_costs_of_simple_rules(shop, tmp_path):
     own = own_copy(shop, tmp_path)
     sales = pd.read_csv(own / "sales.csv")
@@ -160,9 +184,11 @@ def test_compare_adds_the_costs_of_simple_rules(shop, tmp_path):
     table = cs.Table(sales, date="date", group="item", outcome="sold", lags=[1, 2, 7, 14])
     y = table.Y["sold"].to_numpy()[-rows:]
     costs = dict(
-        re.findall(r"^(today's rule|as a week ago|mean \+ safety stock) +([\d.]+)", said, re.M)
+        re.findall(
+            r"^(today's decisions|as a week ago|mean \+ safety stock) +([\d.]+)", said, re.M
+        )
     )
-    assert float(costs["today's rule"]) == pytest.approx((200 - y).mean(), rel=1e-3)
+    assert float(costs["today's decisions"]) == pytest.approx((200 - y).mean(), rel=1e-3)
     week = table.X["sold_lag7"].to_numpy()[-rows:]
     wanted = np.where(y > week, 4 * (y - week), week - y).mean()
     assert float(costs["as a week ago"]) == pytest.approx(wanted, rel=1e-3)
@@ -181,10 +207,32 @@ def test_compare_adds_the_costs_of_simple_rules(shop, tmp_path):
     page = tmp_path / "page.html"
     worked("report", own, "-o", page)
     text = page.read_text()
-    assert "today&#x27;s rule" in text
+    assert "today&#x27;s decisions" in text
     assert "2016-07-19" in text
     assert text.count("data:image/png;base64,") == 2
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_compare_takes_a_budget_and_a_preference(shop, tmp_path):
+    own = own_copy(shop, tmp_path)
+    sales = pd.read_csv(own / "sales.csv")
+    sales["ordered"] = sales["sold"]  # nobody is better than hindsight
+    sales.to_csv(own / "sales.csv", index=False)
+    toml = own / "costscape.toml"
+    change(toml, ('# today = "ordered"', 'today = "ordered"'), ("# prefer =", "prefer ="))
+    change(toml, ('methods = ["NearestNeighbours"', 'methods = ["DF2.quick"'))
+    said = worked("compare", own, "--budget", "0.000001 s")
+    assert "Use today's decisions" in said
+    assert "DF2.quick left out: not started, since the budget was spent" in said
+    change(toml, ('# budget = "10 min"', 'budget = "soon"'))
+    said = refused("compare", own)
+    assert str(toml) in said
+    assert "needs a budget in seconds or with a unit" in said
+    assert "seconds or with a unit" in refused("compare", own, "--budget", "-3")
+    change(toml, ('budget = "soon"', ""), ('prefer = "simple"', 'prefer = "cheap"'))
+    assert "needs prefer to be None" in refused("compare", own)
+    change(toml, ('prefer = "cheap"', ""), ('today = "ordered"', 'today = ["ordered", "sold"]'))
+    assert "today needs one column for each number" in refused("compare", own)
 
 
 def test_a_cost_in_python_is_the_users_and_its_errors_name_the_line(shop, tmp_path):
@@ -388,7 +436,7 @@ def test_try_of_several_outcomes_shares_a_capacity_and_counts_from_todays_rule(t
         "4,3", "--over", "1", "--capacity", 40, "--today", "ordered_bread,ordered_soup",
         "--pack", "2", "-o", tmp_path / "out",
     )  # fmt: skip
-    assert "against today's rule" in said
+    assert "against today's decisions" in said
     orders = pd.read_csv(tmp_path / "out" / "orders.csv")
     chosen = orders[["decision_bread", "decision_soup"]].to_numpy()
     assert chosen.sum() <= 40
@@ -397,7 +445,7 @@ def test_try_of_several_outcomes_shares_a_capacity_and_counts_from_todays_rule(t
     y = wide[["bread", "soup"]].to_numpy()[-rows:]
     short, spare = np.clip(y - 20, 0, None), np.clip(20 - y, 0, None)
     cost = (short * [4, 3] + spare).sum(1).mean()
-    found = re.search(r"^today's rule +([\d.]+)", said, re.M)[1]
+    found = re.search(r"^today's decisions +([\d.]+)", said, re.M)[1]
     assert float(found) == pytest.approx(cost, rel=1e-3)
 
 
@@ -409,7 +457,17 @@ def test_try_refuses_in_words(shop, tmp_path):
     assert "--under needs one number, or 1" in refused("try", *words, "--under", "4,3", *out)
     said = refused("try", *words, "--under", 4, *out)
     assert "is in line 2 and in line 3" in said
-    assert "`costscape init`" in said
+    assert said.endswith("tells them apart in --group.")
+    words = [*words, "--under", 4, "--group", "item", *out]
+    assert costscape_("try", *words, "--lags", "1.5").exit_code == 2
+    # what is wrong is found before methods are fitted, which takes a minute
+    assert "needs the column 'taken'" in refused("try", *words, "--today", "taken")
+    assert "is a file" in refused("try", *words, "-o", shop / "sales.csv")
+
+
+def test_prices_of_0_have_no_level_of_orders():
+    assert order_level(3.0, 1.0) == 0.75
+    assert order_level(0.0, 0.0) is None
 
 
 def test_decisions_are_logged_and_watched(shop, tmp_path):

@@ -68,6 +68,17 @@ def by_command(address):
     return done.exit_code
 
 
+def batch(address):
+    """Decisions for files of a project with Ray Data: exit status and bytes, there and here."""
+    found = []
+    for out, more in (("ray", ["--engine", "ray", "--address", address]), ("here", [])):
+        words = ["decide", str(FOLDER / "shop"), "--data", str(FOLDER / "shop" / "new")]
+        done = CliRunner().invoke(app, [*words, "-o", str(FOLDER / out), *more])
+        made = {path.name: path.read_bytes().hex() for path in (FOLDER / out).iterdir()}
+        found.append([done.exit_code, done.stderr.splitlines()[1:], made])
+    return found
+
+
 def terms(y, a):
     return 3 * (y - a).relu() + (a - y).relu()
 
@@ -92,6 +103,7 @@ def main():
     cluster.wait_for_nodes()
     nodes = [cluster.head_node.node_id, second.node_id]
     found = {"nodes": nodes, "exit": by_command(cluster.address)}
+    found["batch"] = batch(cluster.address)
 
     ray.init(address=cluster.address, log_to_driver=False)
     rows = on_ray(dies, 6, retries=1)

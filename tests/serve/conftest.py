@@ -32,7 +32,7 @@ def rows():
     return X[:8].round(6)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_model():
     """write_model(folder, k): fit and save; the model as a service loads it."""
 

@@ -1,7 +1,8 @@
 """costscape try: a first answer for one's own file, without a project."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,14 +28,14 @@ def try_(
     ] = Path("out"),
     force: Force = False,
 ) -> None:
-    """A first answer: what a method saves against today's rule, tomorrow's orders, a picture."""
+    """A first answer: savings against today's decisions, tomorrow's orders, a picture."""
     prices, costs = _numbers("under", under), _numbers("over", over)
-    packs, shifts = _numbers("pack", pack), _numbers("lags", lags)
+    packs, shifts = _numbers("pack", pack), _numbers("lags", lags, int, "whole numbers")
     from costscape.project.first_answer import Question, first_answer
 
     question = Question(
         file, date, _words(outcome), prices, costs, _words(group), capacity, packs or None,
-        _words(today), tuple(int(k) for k in shifts),
+        _words(today), shifts,
     )  # fmt: skip
     print(first_answer(question, out, force=force))
 
@@ -43,11 +44,13 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _numbers(option: str, text: str) -> tuple[float, ...]:
+def _numbers(
+    option: str, text: str, kind: Callable[[str], Any] = float, words: str = "numbers"
+) -> tuple[Any, ...]:
     try:
-        return tuple(float(word) for word in _words(text))
+        return tuple(kind(word) for word in _words(text))
     except ValueError as error:
         raise typer.BadParameter(
-            f"numbers are needed, separated by commas, such as 2,3.5, but got {text!r}.",
+            f"{words} are needed, separated by commas, such as 2,3, but got {text!r}.",
             param_hint=f"--{option}",
         ) from error

@@ -7,13 +7,16 @@ from typing import Any
 
 import pandas as pd
 
+from costscape.comparison.present_rules import TODAY
 from costscape.comparison.sentences import number, numbers
 from costscape.methods import DF2, Method, NearestNeighbours, ScenarioMethod
 from costscape.project.atomic_file import check_free, write_whole
 from costscape.project.decisions import as_csv, as_text, decision_table, decisions_only
 from costscape.project.overview import table_words
-from costscape.project.rule_backtest import Backtest, backtest, with_rules
-from costscape.project.simple_rules import TODAY, simple_rules
+from costscape.project.past_decisions import past_decisions
+from costscape.project.rule_backtest import Backtest, backtest, rows_to_test, with_rules
+from costscape.project.simple_rules import simple_rules
+from costscape.project.task_choice import order_level
 from costscape.table import Table
 from costscape.task import Task
 from costscape.tasks import newsvendor
@@ -87,15 +90,20 @@ def first_answer(
     table = Table(question.path, **question.arguments())
     task = question.task(table)
     tried = methods or {"DF2.quick": DF2.quick(task), "NearestNeighbours": NearestNeighbours(task)}
-    found = backtest(task, table, tried)
-    level = question.under[0] / (question.under[0] + question.over[0])
+    today = past_decisions(
+        question.path, question.arguments(), table, task, question.today, rows_to_test(table)
+    )
+    found = backtest(task, table, tried, today=today)
+    if not found.fitted:
+        why = " ".join(f"{name}: {s}" for name, s in {**found.refused, **found.failed}.items())
+        raise RuntimeError(f"try needs a method that decides, but none did. {why}")
     same = len(set(question.under)) == len(set(question.over)) == 1
     actions = simple_rules(
         question.path, question.arguments(), table, rows=found.test_rows,
-        today=question.today, level=level if same else None,
+        level=order_level(question.under[0], question.over[0]) if same else None,
     )  # fmt: skip
     result = with_rules(found, task, table, actions)
-    model = found.fitted[found.recommended]
+    model = found.fitted[result.method]
     assert isinstance(model, ScenarioMethod)
     past = decisions_only(model, table.X.iloc[-found.test_rows :])  # by the fit without them
     model = model.changed().fit(table.X, table.Y)
@@ -128,7 +136,7 @@ def _words(
     return "\n".join(
         [
             *lines,
-            f"Orders of {found.recommended}, fitted on all rows:",
+            f"Orders of {result.method}, fitted on all rows:",
             "",
             as_text(orders),
             "",
@@ -139,13 +147,13 @@ def _words(
 
 
 def _saving(result: Backtest, rule: str) -> str:
-    saved, mean = result.saving(rule), float(result.rules[rule].mean())
-    name = "today's rule" if rule == TODAY else f'"{rule}", the best simple rule'
+    saved, mean = result.saving(rule), float(result.costs(rule).mean())
+    name = TODAY if rule == TODAY else f'"{rule}", the best simple rule'
     if mean <= 0:
-        return f"{result.comparison.recommended} saves {numbers(saved)} a row against {name}."
+        return f"{result.method} saves {numbers(saved)} a row against {name}."
     sure = "" if saved.clear else " The interval includes 0: no difference is certain."
     return (
-        f"{result.comparison.recommended} saves {numbers(saved, ' %', 100 / mean)} of "
+        f"{result.method} saves {numbers(saved, ' %', 100 / mean)} of "
         f"{number(mean)} a row against {name}.{sure}"
     )
 

@@ -59,7 +59,13 @@ def is_project(folder: Path) -> bool:
 
 
 def read_project(folder: Path) -> Project:
-    """Read the project file of a folder; what its parts mean is checked where they are used."""
+    """Read a project file; what its parts mean is checked where they are used.
+
+    Args:
+        folder: the folder of the file, or the file itself.
+    """
+    if folder.name == NAME and folder.is_file():
+        folder = folder.parent
     path = folder / NAME
     if not path.is_file():
         raise FileNotFoundError(

@@ -3,42 +3,57 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from costscape.block_bootstrap import Difference, difference
 from costscape.comparison import Comparison, compare
+from costscape.comparison.present_rules import TODAY
 from costscape.comparison.sentences import number, numbers, text_table
 from costscape.methods import Method, OutOfRange
-from costscape.project.simple_rules import TODAY, rule_costs
+from costscape.project.simple_rules import rule_costs
 from costscape.table import Table
 from costscape.task import Task
 
+TESTED = 0.2  # the last share of the rows
 WEEK = 7  # dates that intervals resample together
 
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """A comparison of methods, and the costs of simple rules on its test rows."""
+    """A comparison of methods and today's decisions, and the costs of rules on its test rows."""
 
     comparison: Comparison
     rules: Mapping[str, np.ndarray]
 
     @property
+    def method(self) -> str:
+        """The recommended method; the cheapest one where today's decisions are recommended."""
+        found = self.comparison
+        if found.recommended in found.fitted:
+            return found.recommended
+        return next(iter(found.fitted), found.recommended)
+
+    def costs(self, rule: str) -> np.ndarray:
+        """The costs of a rule, or of today's decisions, one for each test row."""
+        return self.rules[rule] if rule in self.rules else self.comparison[rule].costs
+
+    @property
     def reference(self) -> str | None:
-        """Today's rule, else the cheapest of the others; None where there is no rule."""
-        if TODAY in self.rules:
+        """Today's decisions, else the cheapest rule; None where there is neither."""
+        if TODAY in self.comparison.costs:
             return TODAY
         return min(self.rules, key=lambda name: self.rules[name].mean(), default=None)
 
     def saving(self, rule: str) -> Difference:
-        """The cost of a rule above that of the recommended method, row by row."""
-        method = self.comparison[self.comparison.recommended]
-        return difference(self.rules[rule] - method.costs, self.comparison.block)
+        """The cost of a rule above that of the method, row by row."""
+        costs = self.comparison[self.method].costs
+        return difference(self.costs(rule) - costs, self.comparison.block)
 
     def rule_lines(self) -> str:
-        """A table of the rules: cost, and what the recommended method saves."""
-        saves = f"{self.comparison.recommended} saves"
+        """A table of the rules: cost, and what the method saves."""
+        saves = f"{self.method} saves"
         rows = []
         for name, costs in sorted(self.rules.items(), key=lambda rule: rule[1].mean()):
             mean, saved = float(costs.mean()), self.saving(name)
@@ -59,8 +74,10 @@ def backtest(
     methods: Mapping[str, Method],
     *,
     seeds: int = 1,
-    test: float = 0.2,
+    test: float = TESTED,
     origins: int = 1,
+    today: np.ndarray | None = None,
+    **options: Any,
 ) -> Comparison:
     """``compare`` with a gap and blocks for rows that share dates.
 
@@ -71,15 +88,26 @@ def backtest(
         seeds: fits of each network.
         test: the share of the last rows.
         origins: parts of the test rows.
+        today: what was decided for each row of X; None where that is not known.
+        **options: others of ``compare``, such as ``budget`` and ``prefer``.
     """
-    tested = len(table.X) - round(len(table.X) * (1 - test))
-    block = max(1, min(WEEK * table.block, tested // 4))
+    block = max(1, min(WEEK * table.block, rows_to_test(table, test) // 4))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutOfRange)  # a year has seasons that half of it lacks
         return compare(
             task, table.X, table.Y, methods=methods, seeds=seeds, test=test, origins=origins,
-            gap=table.block, block=block,
+            gap=table.block, block=block, today=today, **options,
         )  # fmt: skip
+
+
+def rows_to_test(table: Table, share: float = TESTED) -> int:
+    """How many of the last rows ``compare`` tests on.
+
+    Args:
+        table: has X.
+        share: of the rows.
+    """
+    return len(table.X) - round(len(table.X) * (1 - share))
 
 
 def with_rules(

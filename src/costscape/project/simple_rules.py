@@ -1,12 +1,11 @@
 """What one would decide without a model, to count savings from.
 
-- today's rule: columns of the file with what was decided;
 - last week: the outcome of the same weekday, the latest one that was known;
 - safety stock: mean + z sd of the last 28 known outcomes, with P(N(0, 1) <= z) = under / (under +
   over), the best order if demand were normal and without pattern.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from costscape.task import Task
 
 SEASON = {"D": 7, "B": 5, "h": 24}  # periods after which a pattern repeats
 WINDOW = 28  # periods of the safety stock
-TODAY, STOCK = "today's rule", "mean + safety stock"
+STOCK = "mean + safety stock"
 
 
 def simple_rules(
@@ -28,7 +27,6 @@ def simple_rules(
     table: Table,
     *,
     rows: int,
-    today: Sequence[str] = (),
     level: float | None = None,
 ) -> dict[str, np.ndarray]:
     """The actions (rows, d) of each rule for the last rows of a table; d as the columns of Y.
@@ -38,7 +36,6 @@ def simple_rules(
         arguments: those of the table.
         table: the table.
         rows: how many rows, the last ones.
-        today: columns with what was decided, as many as outcomes; none for no such rule.
         level: under / (under + over); None for no safety stock.
 
     A rule that lacks values in one of these rows is left out.
@@ -47,8 +44,6 @@ def simple_rules(
     index, steps = table.X.index[-rows:], range(settings.horizon)
     base = {**arguments, "known": None, "category": None, "lags": ()}
     made: dict[str, pd.DataFrame] = {}
-    if today:
-        made[TODAY] = Table(source, **{**base, "outcome": list(today)}).Y
     season = SEASON.get(table.memory.freq, 1)
     back = -(-(settings.gap + settings.horizon) // season) * season
     lags = sorted({back - k for k in steps} | set(_window(settings.gap)))
@@ -71,21 +66,36 @@ def rule_costs(
 
     Rules whose actions have another length than those of the task are left out.
     """
-    like = task.feasible.bounds[0]
-
-    def tensor(values: Any) -> Tensor:
-        return torch.as_tensor(np.array(values, dtype=np.float64)).to(like)
-
-    x = tensor(X)
+    x = _tensor(X, task)
     bound = task.bound(x, list(X.columns))
-    sets, y = bound.sets(x), bound.join(x, tensor(Y))
+    y = bound.join(x, _tensor(Y, task))
+    near = {name: feasible_actions(task, X, a) for name, a in actions.items()}
     with torch.no_grad():
         costs = {
-            name: bound.cost(y, sets.project(tensor(a)))
-            for name, a in actions.items()
-            if a.shape[1] == bound.feasible.dim
+            name: bound.cost(y, _tensor(a, task)) for name, a in near.items() if a is not None
         }
     return {name: c.double().cpu().numpy() for name, c in costs.items()}
+
+
+def feasible_actions(task: Task, X: pd.DataFrame, actions: np.ndarray) -> np.ndarray | None:
+    """The nearest feasible actions (n, d); None where those of the task have another length.
+
+    Args:
+        task: has the set.
+        X: the rows that the actions are for, with n rows.
+        actions: (n, d).
+    """
+    x = _tensor(X, task)
+    bound = task.bound(x, list(X.columns))
+    if actions.shape[1] != bound.feasible.dim:
+        return None
+    with torch.no_grad():
+        near: np.ndarray = bound.sets(x).project(_tensor(actions, task)).double().cpu().numpy()
+    return near
+
+
+def _tensor(values: Any, task: Task) -> Tensor:
+    return torch.as_tensor(np.array(values, dtype=np.float64)).to(task.feasible.bounds[0])
 
 
 def _window(gap: int) -> range:

@@ -48,6 +48,8 @@ methods = ["DF2.quick", "RandomForest", "NearestNeighbours", "Constant"]
 seeds = 1   # fits of each network
 test = 0.2  # the last share of the rows
 origins = 1 # parts of the test rows, with a new fit before each
+# budget = "10 min" # time for all fits; methods that do not end in time are named
+# prefer = "simple" # recommend the simplest method that is not clearly worse
 # today = "ordered" # column of what was decided until now, to compute what a method saves
 """
 
@@ -80,6 +82,10 @@ def write_starter_files(folder: Path, force: bool) -> list[Path]:
         "cost.py": COST.encode(),
         "sales.csv": sample_csv().read_bytes(),
     }
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(
+            f"init needs a folder, but {folder} is a file. Take another name."
+        )
     paths = [folder / name for name in texts]
     if not force and (there := [path for path in paths if path.exists()]):
         raise FileExistsError(

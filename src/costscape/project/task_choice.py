@@ -46,8 +46,18 @@ def quantile_of(project: Project) -> float | None:
     value = project.task.get("newsvendor")
     under, over = (value.get(key) for key in ("under", "over")) if value else (None, None)
     if isinstance(under, int | float) and isinstance(over, int | float):
-        return float(under / (under + over))
+        return order_level(under, over)
     return None
+
+
+def order_level(under: float, over: float) -> float | None:
+    """The quantile of demand that is the best order; None where both prices are 0.
+
+    Args:
+        under: the cost of a missing piece.
+        over: the cost of a spare piece.
+    """
+    return float(under / (under + over)) if under + over > 0 else None
 
 
 def _arguments(name: str, value: Any) -> Mapping[str, Any]:

@@ -31,6 +31,18 @@ def in_toml_words(text: str) -> str:
     return CALL.sub(_setting, text)
 
 
+def in_option_words(text: str) -> str:
+    """The text for a command without a project file, which has options.
+
+    >>> in_option_words("Name it in group=.")
+    'Name it in --group.'
+    """
+    words = in_toml_words(text.replace("in group=.", "in --group."))
+    if " = " in words and " = " not in text:
+        words += " Such settings are in the project file that `costscape init` writes."
+    return words
+
+
 def _setting(call: re.Match[str]) -> str:
     values = call[3].replace("'", '"').replace("True", "true")
     name = call[1] or NAME_OF[call[2]]

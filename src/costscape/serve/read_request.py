@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from costscape.serve.question import Question
@@ -59,14 +60,18 @@ def _read(kind: str, body: bytes, shape: RowShape, most: int) -> tuple[np.ndarra
 
 
 async def _form(request: Request, shape: RowShape, most: int) -> tuple[np.ndarray, Question]:
-    async with request.form(max_files=1, max_fields=len(ASKED)) as form:
-        file = form.get("file")
-        if not isinstance(file, UploadFile) or not set(form) <= {"file", *ASKED}:
-            raise Refused(
-                422, f"The form needs a file named file, and may have {', '.join(ASKED)} as JSON."
-            )
-        content, name = await file.read(), (file.filename or "").lower()
-        given = {key: form.get(key) for key in ASKED}
+    try:
+        async with request.form(max_files=1, max_fields=len(ASKED)) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile) or not set(form) <= {"file", *ASKED}:
+                raise Refused(
+                    422,
+                    f"The form needs a file named file, and may have {', '.join(ASKED)} as JSON.",
+                )
+            content, name = await file.read(), (file.filename or "").lower()
+            given = {key: form.get(key) for key in ASKED}
+    except HTTPException as error:  # Starlette's words, such as a missing boundary
+        raise Refused(422, f"The form cannot be read: {error.detail}") from None
     question = Question.from_json(
         *(None if v is None else _parsed(str(v), key) for key, v in given.items())
     )

@@ -127,7 +127,10 @@ class Service:
         facts = _facts(request, served)
         rows, question = await read_request(request, served.row_shape, 1)
         facts["rows"] = 1
-        flags = served.flags(rows)
+        try:
+            flags = served.flags(rows)
+        except ValueError as error:  # numbers that are not finite in the model's precision
+            raise Refused(422, str(error)) from error
         self._flag(served, 1, flags, facts)
         tables = await self._explanations.ask(Job(served, rows, question))
         return _json({**_head(facts), **tables, "flags": flags_to_json(flags)})
@@ -212,9 +215,7 @@ def create_app(sources: Sequence[Source], settings: Settings | None = None) -> F
 
     def document() -> dict[str, Any]:
         found = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        found.setdefault("components", {}).setdefault("schemas", {}).update(
-            openapi.schemas(list(service.versions))
-        )
+        openapi.complete(found, list(service.versions))
         return found
 
     app.openapi = document  # type: ignore[method-assign]
@@ -238,4 +239,11 @@ def _head(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json(content: dict[str, Any]) -> Response:
-    return Response(json.dumps(content), media_type="application/json")
+    try:
+        text = json.dumps(content, allow_nan=False)  # JSON has neither NaN nor infinity
+    except ValueError:
+        raise Refused(
+            422,
+            "The model has no finite answer for these rows. Check their values and the set.",
+        ) from None
+    return Response(text, media_type="application/json")
