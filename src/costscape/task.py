@@ -111,6 +111,23 @@ class Task(nn.Module):
         value = self.f(y, a, *self._seen(x))
         return _of_shape(value, _batch(y, a, self.y_dims), "cost", y, a)
 
+    @property
+    def separable(self) -> bool:
+        """Whether the cost is a sum over coordinates, as that of one coordinate always is."""
+        one = not isinstance(self.feasible, SetOfContext) and self.feasible.dim == 1
+        return one or isinstance(self, SeparableTask)
+
+    def terms(
+        self,
+        y: Float[Tensor, "..."],
+        a: Float[Tensor, "..."],
+        x: Float[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... d"]:
+        """The d summands of f(y, a) of a ``separable`` task, with their shape checked."""
+        if isinstance(self, SeparableTask):
+            return _terms(self.f_terms, y, a, self.y_dims, *self._seen(x))
+        return self.cost(y, a, x).unsqueeze(-1)
+
     def bound(
         self: T,
         x: Float[Tensor, "n ..."],
@@ -258,15 +275,6 @@ class SeparableTask(Task):
             chance=chance,
         )
         self.f_terms = terms
-
-    def terms(
-        self,
-        y: Float[Tensor, "..."],
-        a: Float[Tensor, "..."],
-        x: Float[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... d"]:
-        """The d summands of f(y, a), with their shape checked; x as in ``cost``."""
-        return _terms(self.f_terms, y, a, self.y_dims, *self._seen(x))
 
     def of_normals(self) -> "SeparableTask":
         return SeparableTask(self._normal(), self.feasible, convex=self.convex)
