@@ -82,6 +82,11 @@ class Task(nn.Module):
         for name, f in {"hindsight": hindsight, "cvxpy": cvxpy, "normal": normal}.items():
             if f is not None:
                 _check_callable(f, "Task", name)
+        if chance is not None and not isinstance(chance, Chance):
+            raise TypeError(
+                f"Task needs chance to be such as Chance(lambda y, a: y - a, level=0.9), but got "
+                f"{chance!r} of type {type(chance).__name__}."
+            )
         self.f = cost
         self.feasible = _as_set(feasible)
         # whether the cost has the context as its third argument

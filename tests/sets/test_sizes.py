@@ -1,4 +1,4 @@
-"""Coordinates of different size, thin sets, sets far from 0, and numbers too large or too small."""
+"""Coordinates of different size, thin sets, sets far from 0, numbers too large or too small."""
 
 import numpy as np
 import pytest

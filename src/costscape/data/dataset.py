@@ -141,7 +141,7 @@ def fold_numbers(pairs: int, folds: int) -> Int[Tensor, "pairs"]:
 
 
 def check_count(owner: str, name: str, value: int, least: int = 1) -> None:
-    """Raise TypeError or ValueError unless the argument is a whole number of at least ``least``."""
+    """Raise TypeError or ValueError unless the value is a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(
             f"{owner} needs {name} to be a whole number, but got {value!r} of type "

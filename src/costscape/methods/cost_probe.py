@@ -1,9 +1,10 @@
 """The cost tried on some rows and actions before a fit, and its values there, to know it again.
 
 Asked of f(y, a): the right shape, finite, not NaN at the corners of C, the same on a second call
-and for one y and one a alone, y and a left as they were; with ``convex=True`` f at the middle of two actions at most the mean of
-both; of a ``SeparableTask`` that summand i does not change with other coordinates than a_i. What
-is sampled can be refuted, not proved. The actions are of a separate random generator.
+and for one y and one a alone, y and a left as they were; with ``convex=True`` f at the middle of
+two actions at most the mean of both; of a ``SeparableTask`` that summand i does not change with
+other coordinates than a_i. What is sampled can be refuted, not proved. The actions are of a
+separate random generator.
 """
 
 from itertools import combinations

@@ -39,9 +39,9 @@ class FrankWolfe(Solver):
     Every other step goes towards the projection of a gradient step, of the length of Barzilai and
     Borwein (Birgin, Martinez and Raydan, 2000): with vertices only, an optimum that is no vertex
     needs about 1 / tol steps. A step ends near the zero of the slope along it; values are not
-    compared, since near the optimum they differ only by rounding. Returns the best point visited and,
-    for a convex ExpectedCost, its ``gap``. Warns where slopes still lead down by 1 % of the spread
-    after all steps, as at kinks: use ``ProjectedAdam``, ``Convex`` or more steps there.
+    compared, since near the optimum they differ only by rounding. Returns the best point visited
+    and, for a convex ExpectedCost, its ``gap``. Warns where slopes still lead down by 1 % of the
+    spread after all steps, as at kinks: use ``ProjectedAdam``, ``Convex`` or more steps there.
 
     >>> import costscape as cs
     >>> import torch

@@ -115,8 +115,8 @@ def check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
         violation = feasible.violation(a)
         raise RuntimeError(
             f"{name} returned a decision outside the feasible set: row {i} breaks a constraint "
-            f"by {float(violation[i]):g}, which is more than rounding ({int(bad.sum())} such rows). Check that the cost is finite on the whole set, or "
-            f"choose another solver."
+            f"by {float(violation[i]):g}, which is more than rounding ({int(bad.sum())} such "
+            f"rows). Check that the cost is finite on the whole set, or choose another solver."
         )
 
 
