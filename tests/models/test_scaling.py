@@ -87,3 +87,8 @@ def test_a_number_of_y_that_never_changes_hardly_moves_whatever_the_network_says
     assert float(back[..., 0, 0, 0].std()) == pytest.approx(
         float(y[:, 0, 0, 0].std(correction=0) * z[..., 0, 0, 0].std()), rel=1e-4
     )
+
+
+def test_a_large_number_that_never_changes_stays_small_for_the_network():
+    x = torch.column_stack([torch.randn(120), torch.full((120,), 1e9)])
+    assert Standardise(x)(x)[:, 1].abs().max() < 1

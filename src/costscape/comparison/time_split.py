@@ -43,9 +43,10 @@ def cut_in_time(
 ) -> list[Part]:
     """The last ``test`` of the rows in parts; of those before a part, the last fifth validates."""
     check_share("compare", "test", test)
-    for name, count, least in (("origins", origins, 1), ("gap", gap, 0), ("block", block, 1)):
-        if count is not None or name != "block":
-            check_count("compare", name, count, least)
+    check_count("compare", "origins", origins)
+    check_count("compare", "gap", gap, 0)
+    if block is not None:
+        check_count("compare", "block", block)
     x, y = read_pairs(X, Y, dtype)
     y = y.unsqueeze(-1) if y.ndim == 1 else y
     check_time_order(X, "X")
