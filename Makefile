@@ -13,7 +13,7 @@ PARTS := $(addprefix tests/,checks data models risk sets solvers training \
 # what takes minutes in one piece begins first, so that no core is idle at the end
 ORDER := --no-loadscope-reorder tests/test_site.py tests/bench tests src
 
-.PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu audit clean
+.PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu trust audit clean
 
 demo: $(STAMP)  ## order stock on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
@@ -47,6 +47,9 @@ bench: $(STAMP)  ## speed against its goals and against rivals, on one thread
 
 bench-serve: $(STAMP)  ## the service: requests a second, latency, memory, bad requests, a new model
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench_serve.py
+
+trust: $(STAMP)  ## bad inputs, random problems, units, kills: the long form, tens of minutes
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/trust/run.py
 
 bench-gpu: $(STAMP)  ## the same on a GPU
 	$(BIN)/python benchmarks/run.py --gpu

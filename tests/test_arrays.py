@@ -24,14 +24,16 @@ def to_tensor(value, name, dtype=None):
 
 @given(array=kinds.flatmap(lambda k: hnp.arrays(k, shapes)), view=st.booleans())
 @settings(deadline=None, max_examples=80)
-def test_numpy_goes_in_and_comes_back_unchanged(array, view):
+def test_numpy_goes_in_and_comes_back_with_all_its_digits(array, view):
     array = np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=-1.0)
     array = array[::-1] if view else array
     tensor, form = read(array, "X", torch.float64)
     assert tensor.shape == array.shape
     back = form.give(tensor)
     assert isinstance(back, np.ndarray)
-    assert back.dtype == (array.dtype if array.dtype.kind == "f" else np.float64)
+    assert back.dtype == np.float64  # the precision in which it was read
+    coarse = form.give(tensor.half() if np.abs(array).max() < 1e4 else tensor.float())
+    assert coarse.dtype == np.promote_types(form.dtype, np.float32)
     np.testing.assert_array_equal(back, array)
 
 
@@ -42,11 +44,13 @@ def test_numpy_goes_in_and_comes_back_unchanged(array, view):
     ),
 )
 @settings(deadline=None, max_examples=60)
-def test_torch_goes_in_and_comes_back_unchanged(array, dtype):
+def test_torch_goes_in_and_comes_back_with_all_its_digits(array, dtype):
     value = torch.from_numpy(array).to(dtype)
     tensor, form = read(value, "X", torch.float64)
     back = form.give(tensor)
-    assert back.dtype == (dtype if dtype.is_floating_point else torch.get_default_dtype())
+    assert back.dtype == torch.float64  # the precision in which it was read
+    kept = dtype if dtype.is_floating_point else torch.get_default_dtype()
+    assert form.give(tensor.to(kept)).dtype == kept
     assert back.device == value.device
     assert torch.equal(back, value.to(back.dtype))
 

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from copy import deepcopy
 from dataclasses import MISSING, fields
 from typing import get_type_hints
 
@@ -87,8 +88,9 @@ def test_double_prices_serve_in_a_single_precision_task():
     ],
 )
 def test_a_cost_of_whole_numbers_or_without_slope_is_named(cost, message):
+    task, y = cs.Task(cost, cs.Box(0.0, 4.0, dim=2)), np.column_stack([Y, Y])
     with pytest.raises(TypeError, match=message):
-        cs.NearestNeighbours(cs.Task(cost, BOX), k=9).fit(X, Y).decide(X[:2])
+        cs.NearestNeighbours(task, k=9).fit(X, y).decide(X[:2])
 
 
 def test_a_slope_that_is_nan_is_told_and_does_not_end_the_search():
@@ -125,3 +127,88 @@ def test_a_device_that_is_not_there_is_named():
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="torch finds no GPU here"):
             cs.DF2.quick(TASK, training=cs.Training(device="cuda")).fit(X, Y)
+
+
+def batch_mean(y, a):
+    cost = (y - a).abs().sum(-1)
+    return cost - cost.mean()
+
+
+@pytest.mark.parametrize("facts", [{"gap": 1.5}, {"block": 1.5}, {"seeds": "3"}, {"test": "a"}])
+def test_arguments_of_compare_are_checked(facts):
+    with pytest.raises(TypeError, match=f"compare needs {next(iter(facts))}"):
+        cs.compare(TASK, X, Y, methods={"constant": cs.Constant(TASK)}, progress=False, **facts)
+
+
+def test_a_cost_that_looks_at_its_batch_is_named():
+    with pytest.raises(ValueError, match="must not depend on other rows of the batch"):
+        cs.NearestNeighbours(cs.Task(batch_mean, BOX), k=3).fit(X, Y)
+
+
+def test_an_error_of_the_cost_passes_with_a_note():
+    def broken(y, a):
+        raise KeyError("price")
+
+    with pytest.raises(KeyError, match="price") as caught:
+        cs.NearestNeighbours(cs.Task(broken, BOX), k=3).fit(X, Y)
+    assert "Raised by the cost of the task" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("constant", [1e6, 1e8])
+def test_a_constant_that_hides_the_cost_is_told(constant):
+    task = cs.SeparableTask(lambda y, a: (y - a).abs() + constant, deepcopy(BOX), convex=True)
+    with pytest.warns(UserWarning, match="Take the constant out of the cost, or fit with task.do"):
+        cs.NearestNeighbours(task, k=9).fit(X, Y)
+    plain = cs.SeparableTask(lambda y, a: (y - a).abs(), deepcopy(BOX), convex=True)
+    a, b = (cs.NearestNeighbours(t.double(), k=9).fit(X, Y).decide(X[:9]) for t in (task, plain))
+    assert np.allclose(a, b, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (lambda y, a: (y - a).abs().sum(-1) + 3 * (a > 1).to(a.dtype).sum(-1), "The cost jumps"),
+        (lambda y, a: (y - a.relu().clamp(0.9, 1)).abs().sum(-1), "has no slope at"),
+    ],
+)
+def test_jumps_and_flat_parts_are_told_where_slopes_decide(cost, words):
+    y = np.column_stack([Y, Y])
+    with pytest.warns(UserWarning, match=words):
+        cs.NearestNeighbours(cs.Task(cost, cs.Budget(total=3.0, dim=2)), k=3).fit(X, y)
+    # a kink is no jump, and lists are searched
+    kinked = cs.Task(lambda y, a: (y - a).abs().sum(-1), cs.Budget(total=3.0, dim=2))
+    cs.NearestNeighbours(kinked, k=3).fit(X, y)
+    cs.NearestNeighbours(cs.Task(cost, cs.Finite([[0.0, 1.0], [1.0, 0.0]])), k=3).fit(X, y)
+
+
+def test_hindsight_returns_actions_of_the_set():
+    two = cs.Box(0.0, 4.0, dim=2)
+    y = np.column_stack([Y, Y])
+    for hindsight, words in (
+        (lambda y: y[:, :1], r"needs to return \(60, 2\).* returned shape \(60, 1\)"),
+        (lambda y: y + 9, "actions of the feasible set, but some break a constraint by"),
+    ):
+        task = cs.Task(lambda y, a: (y - a).abs().sum(-1), two, hindsight=hindsight)
+        with pytest.raises(ValueError, match=words):
+            cs.evaluate(cs.NearestNeighbours(task, k=3).fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_coarse_rows_round_no_decision_out_of_the_set(dtype):
+    task = cs.SeparableTask(lambda y, a: (y + 1 - a).abs(), cs.Box(0.0, 0.3, dim=1)).double()
+    a = cs.NearestNeighbours(task, k=3).fit(X, Y).decide(torch.tensor(X[:9]).to(dtype))
+    assert a.dtype == torch.float64
+    assert a.max() == task.feasible.upper
+
+
+def test_a_cost_of_one_coordinate_is_searched():
+    def wavy(y, a):
+        return (torch.sin(9 * a) + 0.1 * (y - a) ** 2).sum(-1)
+
+    g = cs.ExpectedCost(
+        cs.Task(wavy, BOX), cs.Scenarios(torch.ones(1, 1), torch.tensor([[[2.0]]]))
+    )
+    found = cs.Auto().minimise(g, BOX, 1)
+    grid = torch.linspace(0, 4, 100_001)[None, :, None]
+    assert isinstance(cs.Auto().pick(g, BOX), cs.Separable)
+    assert found.cost[0] <= g(grid).min() + 1e-6

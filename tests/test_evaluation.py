@@ -61,7 +61,7 @@ def test_two_blocks_at_least_are_resampled():
     half, long = (evaluate(model, X, Y, block=block).standard_error for block in (15, 400))
     assert half == long > 0
     assert evaluate(model, X[:2], Y[:2]).standard_error > 0
-    with pytest.raises(ValueError, match="block of at least 1 row, but got 0"):
+    with pytest.raises(ValueError, match="block of at least 1, but got 0"):
         evaluate(model, X, Y, block=0)
 
 

@@ -62,10 +62,11 @@ def test_ten_lines_from_a_cost_to_decisions(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-def test_numpy_comes_back_as_numpy_of_its_own_precision(fitted, dtype):
+def test_numpy_comes_back_as_numpy_of_its_own_precision_or_the_tasks(fitted, dtype):
     a = fitted.decide(X.astype(dtype))
     assert isinstance(a, np.ndarray)
-    assert (a.dtype, a.shape) == (dtype, (N, 2))
+    assert (a.dtype, a.shape) == (np.promote_types(dtype, np.float32), (N, 2))
+    assert fitted.task.feasible.contains(torch.tensor(a)).all()
 
 
 def test_torch_comes_back_as_torch(fitted):

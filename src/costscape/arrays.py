@@ -25,7 +25,7 @@ class Form:
     """The kind of a value, so that results are returned as the same kind.
 
     Args:
-        dtype: floating dtype of the results, numpy's or torch's. Integers come back as float64,
+        dtype: floating dtype of the value, numpy's or torch's. Integers come back as float64,
             or as torch's default dtype.
         device: of a tensor; None for numpy and pandas.
         index: of a frame or series; None for numpy and torch.
@@ -36,10 +36,17 @@ class Form:
     index: Any = None
 
     def give(self, result: Float[Tensor, "n ..."], columns: Sequence[Any] | None = None) -> Any:
-        """The result as numpy, torch or pandas; ``columns`` are the names of a frame."""
+        """The result as numpy, torch or pandas; ``columns`` are the names of a frame.
+
+        Its precision is that of the rows or of the result, whichever is finer: decisions that are
+        rounded to fewer digits leave their set.
+        """
         if self.device is not None:
-            return result.detach().to(self.device, self.dtype)
-        array = result.detach().cpu().double().numpy().astype(self.dtype)  # no bfloat16 in numpy
+            fine = torch.promote_types(self.dtype, result.dtype)
+            return result.detach().to(self.device, fine)
+        whole = result.detach().cpu().double().numpy()  # no bfloat16 in numpy
+        own = np.dtype(f"f{max(4, result.element_size())}")
+        array = whole.astype(np.promote_types(self.dtype, own))
         if self.index is None:
             return array
         import pandas as pd

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 from torch import Tensor
 
@@ -33,6 +34,8 @@ class Chance:
                 f"Chance needs a function h(y, a), but got {self.h!r}. h <= 0 means that the "
                 f"service is given, such as lambda y, a: y - a."
             )
+        if isinstance(self.level, bool) or not isinstance(self.level, Real):
+            raise TypeError(f"Chance needs level to be a number, but got {self.level!r}.")
         if not 0 < self.level < 1:
             raise ValueError(
                 f"Chance needs a level between 0 and 1, but got {self.level}. 0.95 is 95 %."

@@ -11,11 +11,12 @@ from torch import Tensor
 
 from costscape.arrays import check_names, read_pairs
 from costscape.block_bootstrap import at_least_two, block_length, standard_error
+from costscape.data.dataset import check_count
 from costscape.methods import Method
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, ConstraintSet, Finite, RowSets, Whole
 from costscape.solvers import Auto, Exhaustive, Separable, WholeSearch
-from costscape.task import SeparableTask, Task
+from costscape.task import Task
 
 
 @runtime_checkable
@@ -120,8 +121,8 @@ def evaluate(
     check_names(Y, "Y", model.columns_)
     x, y = (t.cpu() for t in read_pairs(X, Y, dtype))
     y = y.unsqueeze(-1) if y.ndim == 1 else y
-    if block is not None and block < 1:
-        raise ValueError(f"evaluate needs a block of at least 1 row, but got {block}.")
+    if block is not None:
+        check_count("evaluate", "block", block)
     block = at_least_two(block_length(len(x)) if block is None else block, len(x))
     begin = time.perf_counter()
     a = model.decide(x).reshape(len(x), -1)
@@ -163,7 +164,7 @@ def hindsight_cost(
     With a context y is joined to it, see ``Task.join``; ``sets`` is the set of these rows.
     """
     if task.hindsight is not None:
-        return task.cost(y, task.hindsight(y))
+        return task.cost(y, _hindsight(task, y))
     g = ExpectedCost(task, Scenarios(y.new_ones(len(y), 1), y.unsqueeze(1), own=True))
     C = task.feasible if sets is None else sets
     one = C.row(0) if isinstance(C, RowSets) else C
@@ -174,7 +175,27 @@ def hindsight_cost(
         if isinstance(found, WholeSearch):
             return None  # it may miss the best action
         return found.minimise(g, C, len(y)).cost
-    if isinstance(task, SeparableTask) and isinstance(one, Box):
+    if task.separable and isinstance(one, Box):
         # the cost at a single outcome has kinks: search every basin of a fine grid
         return Separable(own_grid=1025).minimise(g, C, len(y)).cost
     return None
+
+
+def _hindsight(task: Task, y: Tensor) -> Tensor:
+    """The actions of ``task.hindsight``, which must be one of C for each y."""
+    assert task.hindsight is not None
+    a = task.hindsight(y)
+    needed = (len(y), task.feasible.dim)
+    if not isinstance(a, Tensor) or tuple(a.shape) != needed:
+        came = f"shape {tuple(a.shape)}" if isinstance(a, Tensor) else type(a).__name__
+        raise ValueError(
+            f"hindsight(y) needs to return {needed}, one action for each of {len(y)} outcomes, "
+            f"but returned {came}."
+        )
+    if not bool(task.feasible.contains(a).all()):
+        worst = float(task.feasible.violation(a).max())
+        raise ValueError(
+            f"hindsight(y) needs to return actions of the feasible set, but some break a "
+            f"constraint by {worst:g}. Project them, as with task.feasible.project(a)."
+        )
+    return a

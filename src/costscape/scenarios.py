@@ -17,7 +17,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from costscape.expectation import CACHE, Function, weighted, weighted_rows
-from costscape.task import SeparableTask, Task
+from costscape.task import Task
 
 EVALUATE = 50  # multiplications in a matrix product that take as long as one evaluation of f
 
@@ -192,7 +192,7 @@ class ExpectedCost:
 
     @property
     def separable(self) -> bool:
-        return isinstance(self.task, SeparableTask)
+        return self.task.separable
 
     @property
     def convex(self) -> bool:
@@ -206,13 +206,11 @@ class ExpectedCost:
         return self.mean(self.task.cost, a)
 
     def terms(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J d"]:
-        """The d summands of g(x, a), for a SeparableTask."""
-        assert isinstance(self.task, SeparableTask)
+        """The d summands of g(x, a), for a task that is ``separable``."""
         return self.mean(self.task.terms, a)
 
     def search_terms(self, a: Float[Tensor, "#B J d"]) -> Float[Tensor, "B J d"]:
         """``terms``, faster and rounded otherwise; for searches without gradients."""
-        assert isinstance(self.task, SeparableTask)
         w, y = self.scenarios.weights, self.scenarios.values
         return weighted_rows(self.task.terms, a, w, y, self.task.width, self.memory)
 

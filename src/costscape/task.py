@@ -82,6 +82,11 @@ class Task(nn.Module):
         for name, f in {"hindsight": hindsight, "cvxpy": cvxpy, "normal": normal}.items():
             if f is not None:
                 _check_callable(f, "Task", name)
+        if chance is not None and not isinstance(chance, Chance):
+            raise TypeError(
+                f"Task needs chance to be such as Chance(lambda y, a: y - a, level=0.9), but got "
+                f"{chance!r} of type {type(chance).__name__}."
+            )
         self.f = cost
         self.feasible = _as_set(feasible)
         # whether the cost has the context as its third argument
@@ -110,6 +115,23 @@ class Task(nn.Module):
         """f(y, a), with its shape checked; x (*batch, ...) where the cost has a third argument."""
         value = self.f(y, a, *self._seen(x))
         return _of_shape(value, _batch(y, a, self.y_dims), "cost", y, a)
+
+    @property
+    def separable(self) -> bool:
+        """Whether the cost is a sum over coordinates, as that of one coordinate always is."""
+        one = not isinstance(self.feasible, SetOfContext) and self.feasible.dim == 1
+        return one or isinstance(self, SeparableTask)
+
+    def terms(
+        self,
+        y: Float[Tensor, "..."],
+        a: Float[Tensor, "..."],
+        x: Float[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... d"]:
+        """The d summands of f(y, a) of a ``separable`` task, with their shape checked."""
+        if isinstance(self, SeparableTask):
+            return _terms(self.f_terms, y, a, self.y_dims, *self._seen(x))
+        return self.cost(y, a, x).unsqueeze(-1)
 
     def bound(
         self: T,
@@ -258,15 +280,6 @@ class SeparableTask(Task):
             chance=chance,
         )
         self.f_terms = terms
-
-    def terms(
-        self,
-        y: Float[Tensor, "..."],
-        a: Float[Tensor, "..."],
-        x: Float[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... d"]:
-        """The d summands of f(y, a), with their shape checked; x as in ``cost``."""
-        return _terms(self.f_terms, y, a, self.y_dims, *self._seen(x))
 
     def of_normals(self) -> "SeparableTask":
         return SeparableTask(self._normal(), self.feasible, convex=self.convex)

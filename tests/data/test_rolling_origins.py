@@ -64,7 +64,7 @@ def test_the_past_grows_and_is_cut_where_it_may_be():
 
 def test_what_cannot_be_cut_is_refused():
     data = hourly(150)
-    with pytest.raises(ValueError, match="at least 1 origin"):
+    with pytest.raises(ValueError, match="origins of at least 1, but got 0"):
         rolling_origins(data, 0, REACH * HOUR)
     with pytest.raises(ValueError, match="Take fewer origins"):
         rolling_origins(data, 1000, REACH * HOUR)

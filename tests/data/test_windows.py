@@ -53,7 +53,7 @@ def test_a_series_that_is_too_short_is_refused():
 
 @pytest.mark.parametrize("sizes", [(0, 0, 1), (1, -1, 1), (1, 0, 0)])
 def test_sizes_that_make_no_window_are_refused(sizes):
-    with pytest.raises(ValueError, match="history >= 1, gap >= 0 and horizon >= 1"):
+    with pytest.raises(ValueError, match=r"windows needs (history|gap|horizon) of at least"):
         windows(torch.zeros(10), *sizes)
 
 

@@ -31,7 +31,7 @@ def test_a_feature_that_never_changes_is_only_centred(value):
     x = torch.full((1000, 2), value)
     x[:, 1] = torch.randn(1000)
     scaler = Standardise(x)
-    assert scaler.scale[0] == 1
+    assert scaler.scale[0] == max(1.0, 1e-6 * abs(value))
     assert scaler(x)[:, 0].abs().max() <= 1e-6 * max(1, abs(value))
     assert float(scaler(x)[:, 1].std()) == pytest.approx(1, rel=1e-2)
 
@@ -87,3 +87,8 @@ def test_a_number_of_y_that_never_changes_hardly_moves_whatever_the_network_says
     assert float(back[..., 0, 0, 0].std()) == pytest.approx(
         float(y[:, 0, 0, 0].std(correction=0) * z[..., 0, 0, 0].std()), rel=1e-4
     )
+
+
+def test_a_large_number_that_never_changes_stays_small_for_the_network():
+    x = torch.column_stack([torch.randn(120), torch.full((120,), 1e9)])
+    assert Standardise(x)(x)[:, 1].abs().max() < 1

@@ -158,3 +158,32 @@ def test_senseless_settings_are_refused(bad):
 
 def test_the_coarse_solver_is_cheaper():
     assert FrankWolfe(steps=100, tol=0.5).coarse() == FrankWolfe(steps=20, tol=5.0)
+
+
+def test_a_constant_in_the_cost_changes_no_answer():
+    target = torch.tensor([0.7, 0.2, 0.1]).double()
+    for constant in (0.0, 1e6, -1e6):
+        found = FrankWolfe().minimise(
+            lambda a, c=constant: ((a - target) ** 2).sum(-1) + c, Simplex(dim=3).double(), 1
+        )
+        assert torch.allclose(found.action[0], target, atol=1e-5)
+
+
+def test_kinks_are_told_and_convex_costs_have_a_bound():
+    rng = torch.Generator().manual_seed(0)
+    y, w = 2 * torch.rand(1, 9, 4, generator=rng), torch.full((1, 9), 1 / 9)
+    budget = Budget(total=1.0, dim=4)
+
+    def kinked(y, a):
+        return (y - a).abs().amax(-1) + 0.3 * (a.sum(-1) - y.sum(-1)).abs()
+
+    g = ExpectedCost(Task(kinked, budget, convex=True), Scenarios(w, y))
+    with pytest.warns(UserWarning, match="slopes still lead down"):
+        found = FrankWolfe().minimise(g, budget, 1)
+    best = g(budget.sample(200_000, rng)[None]).min()
+    assert found.cost[0] - found.gap[0] <= best + 1e-5
+
+    smooth = ExpectedCost(
+        Task(lambda y, a: ((y - a) ** 2).sum(-1), budget, convex=True), Scenarios(w, y)
+    )
+    assert FrankWolfe().minimise(smooth, budget, 1).gap[0] <= 1e-5

@@ -29,6 +29,7 @@ from costscape.comparison.present_rules import LAST, TODAY, actions_of, last_val
 from costscape.comparison.result import Comparison
 from costscape.comparison.time_budget import OutOfTime, TimeBudget
 from costscape.comparison.time_split import Part, cut_in_time, labels
+from costscape.data.dataset import check_count
 from costscape.evaluation import hindsight_cost
 from costscape.methods import Method
 from costscape.task import Refusal, Task
@@ -162,8 +163,7 @@ def compare(
 
 
 def _check(methods: Any, training: Training | None, seeds: int, prefer: str | None) -> None:
-    if seeds < 1:
-        raise ValueError(f"compare needs seeds of at least 1, but got {seeds}. Try seeds=3.")
+    check_count("compare", "seeds", seeds)
     if prefer not in (None, SIMPLE):
         raise ValueError(
             f"compare needs prefer to be None, for the lowest mean cost, or {SIMPLE!r}, but got "

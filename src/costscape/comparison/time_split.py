@@ -9,6 +9,7 @@ from torch import Tensor
 
 from costscape.arrays import check_time_order, read_pairs
 from costscape.block_bootstrap import block_length
+from costscape.data.dataset import check_count, check_share
 from costscape.methods.method import HELD_OUT
 
 
@@ -41,16 +42,11 @@ def cut_in_time(
     dtype: torch.dtype,
 ) -> list[Part]:
     """The last ``test`` of the rows in parts; of those before a part, the last fifth validates."""
-    if not 0 < test < 1:
-        raise ValueError(
-            f"compare needs test, the share of the rows to test on, between 0 and 1, but got "
-            f"{test}. Try test=0.2."
-        )
-    if origins < 1 or gap < 0 or (block is not None and block < 1):
-        raise ValueError(
-            f"compare needs at least 1 origin, a gap of at least 0 rows and a block of at least 1 "
-            f"row, but got origins={origins}, gap={gap} and block={block}."
-        )
+    check_share("compare", "test", test)
+    check_count("compare", "origins", origins)
+    check_count("compare", "gap", gap, 0)
+    if block is not None:
+        check_count("compare", "block", block)
     x, y = read_pairs(X, Y, dtype)
     y = y.unsqueeze(-1) if y.ndim == 1 else y
     check_time_order(X, "X")

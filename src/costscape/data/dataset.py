@@ -62,7 +62,10 @@ def split(data: Dataset, train: float, val: float, reach: int = 0) -> Splits:
     Windows of stride one overlap: ``reach`` rows are dropped before each cut, so that with
     reach = history + gap + horizon - 1 no moment is in two parts.
     """
-    if not (train > 0 and val > 0 and train + val < 1):
+    check_count("split", "reach", reach, 0)
+    check_share("split", "train", train)
+    check_share("split", "val", val)
+    if train + val >= 1:
         raise ValueError(
             f"split needs shares train > 0 and val > 0 that leave a rest for the test, but got "
             f"train {train:g} and val {val:g}. Try train=0.64, val=0.16."
@@ -135,6 +138,28 @@ def fold_numbers(pairs: int, folds: int) -> Int[Tensor, "pairs"]:
         end = pairs - k * (pairs // folds)
         numbers[end - pairs // folds : end] = k
     return numbers
+
+
+def check_count(owner: str, name: str, value: int, least: int = 1) -> None:
+    """Raise TypeError or ValueError unless the value is a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(
+            f"{owner} needs {name} to be a whole number, but got {value!r} of type "
+            f"{type(value).__name__}."
+        )
+    if value < least:
+        raise ValueError(f"{owner} needs {name} of at least {least}, but got {value}.")
+
+
+def check_share(owner: str, name: str, value: float) -> None:
+    """Raise TypeError or ValueError unless the argument is a number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(
+            f"{owner} needs {name} to be a number between 0 and 1, but got {value!r} of type "
+            f"{type(value).__name__}."
+        )
+    if not 0 < value < 1:
+        raise ValueError(f"{owner} needs {name} between 0 and 1, but got {value}. Try 0.2.")
 
 
 def check_folds(owner: str, folds: int, pairs: int | None = None) -> None:

@@ -11,7 +11,7 @@ Forecasting Accuracy, International Journal of Forecasting 2000).
 
 import numpy as np
 
-from costscape.data.dataset import Dataset, Splits, join
+from costscape.data.dataset import Dataset, Splits, check_count, join
 
 VALIDATION = 0.2  # share of the rows before an origin, the latest, that are validation rows
 
@@ -30,8 +30,7 @@ def rolling_origins(data: Splits, origins: int, reach: np.timedelta64) -> list[S
         K splits, the earliest origin first. The last fifth of the rows before an origin is the
         validation part.
     """
-    if origins < 1:
-        raise ValueError(f"rolling_origins needs at least 1 origin, but got {origins}.")
+    check_count("rolling_origins", "origins", origins)
     if any(part.dates is None for part in (data.train, data.val, data.test)):
         raise ValueError(
             "rolling_origins needs rows with dates, but this data has none. Make the Dataset "

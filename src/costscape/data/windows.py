@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Shaped
 from torch import Tensor
 
-from costscape.data.dataset import Dataset
+from costscape.data.dataset import Dataset, check_count
 
 
 def windows(
@@ -25,11 +25,8 @@ def windows(
     >>> pairs.x.tolist(), pairs.y.tolist()
     ([[0, 1], [1, 2]], [[3, 4], [4, 5]])
     """
-    if history < 1 or gap < 0 or horizon < 1:
-        raise ValueError(
-            f"windows needs history >= 1, gap >= 0 and horizon >= 1, but got history {history}, "
-            f"gap {gap} and horizon {horizon}. With gap=0, y follows x at once."
-        )
+    for name, count, least in (("history", history, 1), ("gap", gap, 0), ("horizon", horizon, 1)):
+        check_count("windows", name, count, least)
     length = history + gap + horizon
     if len(series) < length:
         raise ValueError(

@@ -1,9 +1,10 @@
 """The cost tried on some rows and actions before a fit, and its values there, to know it again.
 
-Asked of f(y, a): the right shape, finite, not NaN at the corners of C, the same on a second call,
-y and a left as they were; with ``convex=True`` f at the middle of two actions at most the mean of
-both; of a ``SeparableTask`` that summand i does not change with other coordinates than a_i. What
-is sampled can be refuted, not proved. The actions are of a separate random generator.
+Asked of f(y, a): the right shape, finite, not NaN at the corners of C, the same on a second call
+and for one y and one a alone, y and a left as they were; with ``convex=True`` f at the middle of
+two actions at most the mean of both; of a ``SeparableTask`` that summand i does not change with
+other coordinates than a_i. What is sampled can be refuted, not proved. The actions are of a
+separate random generator.
 """
 
 from itertools import combinations
@@ -16,13 +17,15 @@ from torch import Generator, Tensor
 
 from costscape.data import Dataset
 from costscape.methods.saving import Mismatch
-from costscape.sets import Finite
+from costscape.sets import Finite, Whole
 from costscape.task import SeparableTask, Task
 
 ROWS = 64  # outcomes, evenly spread, on which the cost is tried
 FEW = 16  # of these, for the promises of the task
 ACTIONS = 8  # for the promises of the task
 ROUNDING = 1e-4  # of the largest cost: differences that a promise may be missed by
+SPREAD = 32  # actions over which a cost differs
+RESOLVED = 1e-3  # of the differences of a cost that rounding may be
 FAR = 0.5  # of the width of C: outcomes beyond are far outside
 POINTS = 6  # actions, and outcomes, of a sample of costs
 GOLDEN = 0.6180339887  # multiples of it, less their whole parts, are spread over (0, 1)
@@ -41,7 +44,9 @@ def check_axes(task: Task, y: Float[Tensor, "n ..."]) -> None:
 def probe_cost(task: Task, pairs: Dataset, seed: int) -> None:
     """Raise ValueError where f or a promise of the task fails on these outcomes.
 
-    Warns where C leaves out most outcomes, and the outcome itself would be the best action.
+    Warns where C leaves out most outcomes, and the outcome itself would be the best action; where
+    a constant in f hides its differences from the precision; and where f jumps or is flat in
+    parts, and a solver has to follow its slopes.
     """
     lower = task.feasible.bounds[0]
     a = task.feasible.sample(4, Generator(lower.device).manual_seed(seed))
@@ -57,8 +62,10 @@ def probe_cost(task: Task, pairs: Dataset, seed: int) -> None:
                 f"{float((again - cost).abs().max()):g}. Take random numbers and what is counted "
                 f"out of the cost."
             )
+        _check_alone(task, some, a, cost, size)
         few = some[:: max(1, len(some) // FEW)]
         _check_corners(task, few)
+        _check_precision(task, few)
         actions = task.feasible.sample(ACTIONS, Generator(lower.device).manual_seed(seed))
         if task.convex and not isinstance(task.feasible, Finite):
             _check_convex(task, few, actions)
@@ -66,6 +73,15 @@ def probe_cost(task: Task, pairs: Dataset, seed: int) -> None:
             _check_separable(task, few, actions)
             if not task.joins:
                 _check_range_of_set(task, some)
+    if follows_slopes(task):
+        from costscape.methods.slope_probe import probe_slopes  # few tasks need it
+
+        probe_slopes(task, few, seed)
+
+
+def follows_slopes(task: Task) -> bool:
+    """Whether only solvers that follow slopes serve the task: not convex, not a sum, no list."""
+    return not (task.convex or task.separable or isinstance(task.feasible, Finite | Whole))
 
 
 def _first_costs(task: Task, y: Tensor, a: Tensor) -> Tensor:
@@ -79,6 +95,12 @@ def _first_costs(task: Task, y: Tensor, a: Tensor) -> Tensor:
             f"{tuple(y.shape[1:])}, an action {task.feasible.dim} numbers; they need not be "
             f"alike, but the cost must be written for both."
         ) from error
+    except Exception as error:
+        error.add_note(
+            f"Raised by the cost of the task, which fit calls with y {(len(y), 1, *y.shape[1:])} "
+            f"and a {tuple(a.shape)}."
+        )
+        raise
     if not cost.isfinite().all():
         i, j = (int(k) for k in (~cost.isfinite()).nonzero()[0])
         raise ValueError(
@@ -93,6 +115,46 @@ def _first_costs(task: Task, y: Tensor, a: Tensor) -> Tensor:
                 f"{name} = {name} + 1 for {name} += 1, and mul for mul_."
             )
     return cost
+
+
+def _check_alone(task: Task, y: Tensor, a: Tensor, cost: Tensor, size: float) -> None:
+    """The cost of one y and one a does not depend on the other pairs of the batch."""
+    for i, j in ((0, 0), (len(y) - 1, len(a) - 1)):
+        alone = task.cost(y[i, None, None], a[j, None, None])[0, 0]
+        if not bool((alone - cost[i, j]).abs() <= size):
+            raise ValueError(
+                f"cost(y, a) must not depend on other rows of the batch, but one pair costs "
+                f"{float(cost[i, j]):g} in a batch and {float(alone):g} alone. Sum over the last "
+                f"axis only, with .sum(-1), and take means over the batch out of the cost."
+            )
+
+
+def _check_precision(task: Task, y: Tensor) -> None:
+    """Warn where differences of the cost over C are lost beside its size."""
+    a = task.feasible.sample(SPREAD, Generator(y.device).manual_seed(0))
+    cost = task.cost(y.unsqueeze(1), a).double()
+    spread, size = cost.amax(1) - cost.amin(1), cost.abs().amax(1)
+    step = torch.finfo(y.dtype).eps * size
+    if not bool((spread < step / RESOLVED).all()):
+        return
+    if not bool(spread.any()) and not _differs_in_double(task, y, a):
+        return  # all actions cost the same
+    warn(
+        f"The cost is about {float(size.median()):g} and differs over the feasible set by about "
+        f"{float(spread.median()):g}, which {str(y.dtype).removeprefix('torch.')} resolves to "
+        f"{float(step.median()):.1g} only: decisions are rough. Take the constant out of the "
+        f"cost, or fit with task.double().",
+        stacklevel=4,
+    )
+
+
+def _differs_in_double(task: Task, y: Tensor, a: Tensor) -> bool:
+    """Whether costs that are all equal differ in double precision, as far as f computes in it."""
+    try:
+        cost = task.f(y.double().unsqueeze(1), a.double())
+    except RuntimeError:  # f multiplies by a matrix of its own, in single precision
+        return False
+    return bool((cost.amax(1) > cost.amin(1)).any())
 
 
 def _check_corners(task: Task, y: Tensor) -> None:

@@ -27,10 +27,10 @@ def other_sets(task: Task, x: Float[Tensor, "n ..."], feasible: Any) -> Constrai
     """
     lower, upper = task.feasible.bounds
     if not isinstance(feasible, ConstraintSet):
-        if not callable(feasible):
+        if not callable(feasible) or isinstance(feasible, type):
             raise TypeError(
                 f"feasible needs a set such as Box(0.0, caps), or a function of x that returns "
-                f"one, but got {type(feasible).__name__}."
+                f"one, but got {feasible!r:.60} of type {type(feasible).__name__}."
             )
         c = x if task.context is None else task.context.of(x)
         feasible = SetOfContext(feasible).to(lower).at(c)

@@ -13,7 +13,7 @@ class Standardise(nn.Module):
     """x -> (x - mean) / sd with the statistics of the training part.
 
     A sequence (T, channels) is standardised channel by channel, not step by step, so that its
-    shape in time stays. A feature that never changes is only centred.
+    shape in time stays. A feature that never changes is only centred, to rounding.
     """
 
     mean: Tensor
@@ -25,8 +25,10 @@ class Standardise(nn.Module):
         axes = (0, 1) if x.ndim == 3 else (0,)
         self.register_buffer("mean", x.mean(axes))
         sd = x.std(axes, correction=0)
-        still = sd <= STILL * x.abs().amax(axes)
-        self.register_buffer("scale", sd.masked_fill(still, 1.0))
+        rounding = STILL * x.abs().amax(axes)
+        still = sd <= rounding
+        # the mean of large equal numbers is rounded: their difference from it must stay small
+        self.register_buffer("scale", torch.where(still, rounding.clamp(min=1.0), sd))
         self.register_buffer("still", still, persistent=False)
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:

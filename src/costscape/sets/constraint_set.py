@@ -65,13 +65,23 @@ class ConstraintSet(nn.Module, ABC):
 
     @property
     def tolerance(self) -> float:
-        """Violation that counts as rounding: 1e-5 (float32) or 1e-9 (float64) of C's size.
+        """Violation that counts as rounding: the largest of ``tolerances``."""
+        return max(float(self.tolerances.max()), 1e-35)
 
-        The size is the largest absolute bound, so that units of actions do not matter.
+    @property
+    def tolerances(self) -> Float[Tensor, "d"]:
+        """Distance to the bounds of C that counts as rounding, for each coordinate.
+
+        1e-5 (float32) or 1e-9 (float64) of the width of the coordinate, or of its size where that
+        is less, so that units of actions do not matter. Rounding of the numbers themselves is the
+        least: 2e-6 (float32) or 1e-9 of their size, and 1e-9 of the largest coordinate.
         """
-        lower, upper = self.bounds
-        size = max(1e-30, float(lower.abs().max()), float(upper.abs().max()))
-        return size * (1e-9 if lower.element_size() == 8 else 1e-5)
+        lower, upper = (end.double() for end in self.bounds)
+        double = self.bounds[0].element_size() == 8
+        size = torch.maximum(lower.abs(), upper.abs())
+        width = (1e-9 if double else 1e-5) * torch.minimum(size, upper - lower)
+        least = torch.maximum((1e-9 if double else 2e-6) * size, 1e-9 * size.max())
+        return torch.maximum(width, least)
 
     def contains(
         self, a: Float[Tensor, "*batch d"], tol: float | None = None
@@ -81,7 +91,15 @@ class ConstraintSet(nn.Module, ABC):
                 f"contains needs actions of {self.dim} numbers, but got the shape "
                 f"{tuple(a.shape)}."
             )
-        return self.violation(a) <= (self.tolerance if tol is None else tol)
+        if tol is not None:
+            return self.violation(a) <= tol
+        return (self.violation(a) <= self.tolerance) & self._near_bounds(a)
+
+    def _near_bounds(self, a: Tensor) -> Tensor:
+        """Whether each coordinate is between its bounds, to its own tolerance."""
+        lower, upper = (end.double() for end in self.bounds)
+        near = self.tolerances
+        return ((a >= lower - near) & (a <= upper + near)).all(-1)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,17 @@ class Hull:
 
 def hull(A: Array, b: Array, G: Array, h: Array, tol: float) -> Hull:
     """``tol``: the width, relative to that of the least box, below which C counts as flat."""
+    try:
+        return _hull(A, b, G, h, tol)
+    except (np.linalg.LinAlgError, FloatingPointError) as error:
+        raise ValueError(
+            f"Polytope needs rows that differ by more than rounding, but its points could not be "
+            f"computed ({error}). Drop rows that are nearly parallel to others, write two nearly "
+            f"equal bounds as one row of A, or bring the numbers to similar sizes."
+        ) from error
+
+
+def _hull(A: Array, b: Array, G: Array, h: Array, tol: float) -> Hull:
     A, b = _unit(A, b)
     G, h = _unit(G, h)
     # in these units the planes lie within 1 of the origin, which suits the tolerances of HiGHS
@@ -119,7 +130,8 @@ def _inside(
     """Flat and live rows of G, an inner point of C within its hull, and the round frame there."""
     # each coordinate in units of its width, or of its size where it has no width
     width, size = upper - lower, np.maximum(np.abs(lower), np.abs(upper))
-    scale = np.where(width > tol * size, width, np.where(size > 0, size, 1.0))
+    wide = width > max(1e-10, 0.4 * tol) * size  # 4 units in the last place
+    scale = np.where(wide, width, np.where(size > 0, size, 1.0))
     flat = np.zeros(len(G), dtype=bool)
     while True:
         E, e = np.concatenate([A, G[flat]]), np.concatenate([b, h[flat]])
@@ -151,7 +163,7 @@ def _analytic_centre(H: Array, s: Array, z: Array) -> tuple[Array, Array]:
     """
     for _ in range(200):
         row = H / (s - H @ z)[:, None]
-        factor = np.linalg.cholesky(row.T @ row)
+        factor = _root(row)
         half = solve_triangular(factor, row.sum(0), lower=True)
         decrement = float(np.linalg.norm(half))
         move = solve_triangular(factor.T, half)
@@ -159,7 +171,15 @@ def _analytic_centre(H: Array, s: Array, z: Array) -> tuple[Array, Array]:
         if decrement < 1e-6:
             break
     row = H / (s - H @ z)[:, None]
-    return z, solve_triangular(np.linalg.cholesky(row.T @ row).T, np.eye(len(z)))
+    return z, solve_triangular(_root(row).T, np.eye(len(z)))
+
+
+def _root(rows: Array) -> Array:
+    """Lower triangular L with L L' = rows' rows; of a thin set by QR, which squares no number."""
+    try:
+        return np.asarray(np.linalg.cholesky(rows.T @ rows))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.qr(rows, mode="r")).T
 
 
 def _orthonormal(E: Array, tol: float) -> Array:

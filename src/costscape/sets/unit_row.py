@@ -141,7 +141,7 @@ def unit_row(
     units = capacity / unit
     if equal and abs(units - round(units)) > 100 * WHOLE:
         return "needs a total that is a multiple of its unit, and it is not"
-    whole = int(units + WHOLE) if units >= 0 else -1
+    whole = int(units + WHOLE) if units >= -WHOLE else -1
     most = sum(each * (n - 1) for each, n in zip(c, size, strict=True))
     whole = round(units) if equal else min(whole, most)
     if whole > MOST_UNITS:

@@ -60,6 +60,28 @@ def check_total(owner: str, total: Tensor) -> None:
             f"{owner} needs total to be one positive number, but got {total.tolist()}. Write "
             f"for example total=1.0."
         )
+    check_size(owner, "total", total)
+    if total < 1 / largest(total.dtype):
+        raise ValueError(
+            f"{owner} needs a total whose square is not 0 in {total.dtype}, but got {total:g}. "
+            f"Count actions in smaller units."
+        )
+
+
+def largest(dtype: torch.dtype) -> float:
+    """The size from which on squares are infinite: no number of a set may be larger."""
+    return float(torch.finfo(dtype).max ** 0.5)
+
+
+def check_size(owner: str, name: str, value: Tensor) -> None:
+    """Raise ValueError where the square of a finite number is not finite."""
+    size = value.abs().max() if value.numel() else value.new_zeros(())
+    if size > largest(value.dtype):
+        raise ValueError(
+            f"{owner} needs numbers of at most {largest(value.dtype):.2g} in {value.dtype}, but "
+            f"{name} has {float(size):g}. Count actions in larger units, or bound the set by "
+            f"numbers no sensible action passes."
+        )
 
 
 def check_finite(owner: str, name: str, value: Tensor, hint: str) -> None:
@@ -69,6 +91,7 @@ def check_finite(owner: str, name: str, value: Tensor, hint: str) -> None:
             f"{owner} needs finite numbers, but {name}[{', '.join(map(str, i))}] is {value[i]:g} "
             f"({len(bad)} such). {hint}"
         )
+    check_size(owner, name, value)
 
 
 def read_rows(

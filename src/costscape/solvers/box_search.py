@@ -100,7 +100,8 @@ class Separable(Solver):
             return "needs an ExpectedCost, to know that the cost is a sum over coordinates"
         if not objective.separable:
             return (
-                "needs a SeparableTask, whose cost is a sum over coordinates, and this is a Task"
+                "needs a SeparableTask, whose cost is a sum over coordinates, and this is a Task "
+                "of several"
             )
         return None
 

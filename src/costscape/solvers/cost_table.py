@@ -18,7 +18,7 @@ from torch import Tensor
 
 from costscape.expectation import CACHE
 from costscape.scenarios import ExpectedCost
-from costscape.task import SeparableTask
+from costscape.task import Task
 
 TABLE_BYTES = 2**27  # the largest table that is made
 CACHE_BYTES = 2**28  # of all cached tables
@@ -49,7 +49,7 @@ class CostTable:
         flat = weights @ self.costs.flatten(0, 1).T
         return flat.view(-1, d, J)
 
-    def serves(self, task: SeparableTask, values: Tensor, actions: Tensor) -> bool:
+    def serves(self, task: Task, values: Tensor, actions: Tensor) -> bool:
         """Whether outcomes, actions and f are still those of the table, number by number."""
         return (
             _equal(self.values, values)
@@ -59,7 +59,7 @@ class CostTable:
 
 
 # one table for each task, oldest first; it goes with its task
-_cached: WeakKeyDictionary[SeparableTask, CostTable] = WeakKeyDictionary()
+_cached: WeakKeyDictionary[Task, CostTable] = WeakKeyDictionary()
 _lock = Lock()
 
 
@@ -76,7 +76,6 @@ def fits(g: ExpectedCost, points: int) -> bool:
 def cost_table(g: ExpectedCost, actions: Float[Tensor, "J d"]) -> CostTable:
     """Return the table of g's task and outcomes at these actions, from the cache if possible."""
     task, values = g.task, g.scenarios.values
-    assert isinstance(task, SeparableTask)
     with _lock:
         known = _cached.get(task)
     if known is not None and known.serves(task, values, actions):
@@ -92,7 +91,7 @@ def cost_table(g: ExpectedCost, actions: Float[Tensor, "J d"]) -> CostTable:
     return new
 
 
-def _costs(task: SeparableTask, values: Tensor, actions: Tensor) -> Float[Tensor, "d J S"]:
+def _costs(task: Task, values: Tensor, actions: Tensor) -> Float[Tensor, "d J S"]:
     """T, a few actions at a time, so that temporaries of f stay in the processor's cache."""
     (J, d), S = actions.shape, values.shape[1]
     costs = actions.new_empty(d, J, S)
@@ -103,7 +102,7 @@ def _costs(task: SeparableTask, values: Tensor, actions: Tensor) -> Float[Tensor
     return costs
 
 
-def _cache(task: SeparableTask, new: CostTable) -> None:
+def _cache(task: Task, new: CostTable) -> None:
     """Cache a table, and drop the oldest ones where all take more than CACHE_BYTES."""
     with _lock:
         _cached.pop(task, None)

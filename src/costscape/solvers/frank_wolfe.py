@@ -6,6 +6,7 @@ For convex f, f(a) - min f <= gap(a), whatever made a. Frank and Wolfe, 1956; Ja
 """
 
 from dataclasses import dataclass
+from warnings import warn
 
 import torch
 from jaxtyping import Float
@@ -14,11 +15,13 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.sets import Box, Budget, ConstraintSet, Simplex
 from costscape.solvers.graph_replay import Replayed, value_and_slope
-from costscape.solvers.solver import Objective, Solution, Solver, better
+from costscape.solvers.solver import Objective, Solution, Solver
 from costscape.task import Refusal, Task
 from costscape.training.settings import Count
 
 SEARCH = 8  # most evaluations along one direction; a quadratic needs two
+KINK = 0.01  # of the spread of the cost: slopes that lead farther down are no convergence
+MANY = 100  # steps from which on a search is meant to converge; coarse ones are not
 FLAT = 0.1  # a step is long enough when the slope along it has fallen to this share
 
 
@@ -28,13 +31,17 @@ class FrankWolfe(Solver):
 
     Args:
         steps: int, default 100. The most steps.
-        tol: float, default 1e-6. A row is done when gap <= tol |cost|. For a cost that is not
-            convex this means that no direction leads down, not that a is the global minimum.
+        tol: float, default 1e-6. A row is done when gap <= tol x the smaller of |cost| and the
+            spread, its difference between the start and the worst vertex there: a constant in the
+            cost changes nothing. For a cost that is not convex, done means that no direction
+            leads down, not that a is the global minimum.
 
     Every other step goes towards the projection of a gradient step, of the length of Barzilai and
     Borwein (Birgin, Martinez and Raydan, 2000): with vertices only, an optimum that is no vertex
     needs about 1 / tol steps. A step ends near the zero of the slope along it; values are not
-    compared, since near the optimum they differ only by rounding. Returns the best point visited.
+    compared, since near the optimum they differ only by rounding. Returns the best point visited
+    and, for a convex ExpectedCost, its ``gap``. Warns where slopes still lead down by 1 % of the
+    spread after all steps, as at kinks: use ``ProjectedAdam``, ``Convex`` or more steps there.
 
     >>> import costscape as cs
     >>> import torch
@@ -90,10 +97,13 @@ class FrankWolfe(Solver):
         a = feasible.project(a).expand(batch, -1)
         evaluate = Replayed(objective)
         cost, grad = evaluate(a)
-        best, least, rate = a, cost, torch.zeros_like(cost)
+        # the best point is that of the least cost, and of the least gap where costs are equal
+        rate = torch.zeros_like(cost)
+        best, least, bound = a, cost, _dot(grad, a - _vertex(feasible, grad))
+        spread = (evaluate(_vertex(feasible, -grad))[0] - cost).abs()
         for step in range(self.steps):
             v = _vertex(feasible, grad)
-            waits = _dot(grad, a - v) <= self.tol * cost.abs()
+            waits = _dot(grad, a - v) <= self.tol * torch.minimum(cost.abs(), spread)
             if waits.all():
                 break
             goal = v
@@ -104,8 +114,20 @@ class FrankWolfe(Solver):
             there, cost, slope = _search(evaluate, a, goal, grad)
             rate = _rate(there - a, slope - grad)
             a, grad = there, slope
-            best, least = better(a, cost, best, least)
-        return Solution(feasible.project(best), least)
+            gap = _dot(grad, a - _vertex(feasible, grad))
+            won = (cost < least) | ((cost == least) & (gap < bound))
+            best, least = torch.where(won[:, None], a, best), torch.where(won, cost, least)
+            bound = torch.where(won, gap, bound)
+        open_rows = int((bound > KINK * spread).sum())
+        if open_rows and self.steps >= MANY:
+            warn(
+                f"FrankWolfe ended {open_rows} of {batch} rows after {self.steps} steps where "
+                f"slopes still lead down by more than {KINK:.0%} of the spread of the cost, as at "
+                f"kinks. Use ProjectedAdam, Convex or more steps.",
+                stacklevel=3,
+            )
+        convex = isinstance(objective, ExpectedCost) and objective.convex
+        return Solution(feasible.project(best), least, bound.clamp(min=0) if convex else None)
 
 
 @dataclass(frozen=True)

@@ -109,15 +109,14 @@ def better(a: Tensor, now: Tensor, best: Tensor, cost: Tensor) -> tuple[Tensor, 
 def check_feasible(a: Tensor, feasible: ConstraintSet, name: str) -> None:
     if isinstance(feasible, Box) and torch.equal(feasible.project(a), a):
         return  # faster than a violation; NaN equals nothing
-    violation = feasible.violation(a)
-    bad = ~(violation <= feasible.tolerance)  # written so that NaN is bad
+    bad = ~feasible.contains(a)  # NaN is in no set
     if bad.any():
         i = int(bad.nonzero()[0, 0])
+        violation = feasible.violation(a)
         raise RuntimeError(
             f"{name} returned a decision outside the feasible set: row {i} breaks a constraint "
-            f"by {float(violation[i]):g}, where {feasible.tolerance:g} is put down to rounding "
-            f"({int(bad.sum())} such rows). Check that the cost is finite on the whole set, or "
-            f"choose another solver."
+            f"by {float(violation[i]):g}, which is more than rounding ({int(bad.sum())} such "
+            f"rows). Check that the cost is finite on the whole set, or choose another solver."
         )
 
 

@@ -1,0 +1,69 @@
+"""The campaign of benchmarks/trust in its short form: no bad input, problem or unit misleads."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TRUST = Path(__file__).parents[1] / "benchmarks" / "trust"
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Loads a script of the campaign; other folders have files of the same name."""
+    monkeypatch.syspath_prepend(str(TRUST))
+
+    def load(name):
+        spec = spec_from_file_location(f"trust_{name}", TRUST / f"{name}.py")
+        module = module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, spec.name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("inputs", {"every": 15, "lines": 0}),
+        ("decisions", {"n": 160, "rows": 20, "seed": 3}),
+        ("optimality", {"n": 48, "seed": 1}),
+        ("data", {"few": 1}),
+    ],
+)
+def test_the_campaign_finds_no_failure(script, name, sizes):
+    found = script(name).run(**sizes)
+    assert found.count > 40
+    assert found.failures == 0, found.examples
+
+
+def test_costs_that_misbehave_are_named(script):
+    costs = script("costs")
+    for name in ("writes into a", "mean over the batch", "constant 1e8"):
+        cost, kind, words = costs.COSTS[name]
+        got = costs.outcome(costs.cs.Task(cost, costs.cs.Budget(total=3.0, dim=2)))
+        assert isinstance(got, kind), name
+        assert words in str(got)
+
+
+def test_definitions_notice_actions_outside(script):
+    problems = script("random_problems")
+    rng = np.random.default_rng(0)
+    for name in problems.SETS:
+        _, definition = problems.SETS[name](rng, 3, 1.0)
+        assert definition.broken(np.full((1, len(definition.lower)), 50.0))[0] > 0.1
+
+
+def test_rows_of_the_table_are_replaced_one_by_one(script):
+    run = script("run")
+    line = {"script": "scale", "goal": "g", "count": 12, "failures": 1, "examples": []}
+    text = f"a\n{run.BEGIN}\n{run.HEAD}\n{run.END}b\n"
+    once = run.page(text, {"scale": run.row(line, ["--few", "3"], "2026-01-01")})
+    twice = run.page(once, {"inputs": run.row({**line, "script": "inputs"}, [], "2026-01-02")})
+    rows = [cells for cells in twice.splitlines() if cells.startswith(("| scale", "| inputs"))]
+    assert [cells.split(" | ")[0] for cells in rows] == ["| inputs", "| scale"]
+    assert "benchmarks/trust/scale.py --few 3" in rows[1]
+    assert run.page(twice, {}) == twice
