@@ -37,8 +37,7 @@ class DecisionLog:
         results, records = list(decide_all(jobs)), list[Record]()
         counts: dict[str, int] = {}
         for i, (job, answer) in enumerate(zip(jobs, results, strict=True)):
-            refused = isinstance(answer, Exception) or (self._strict and answer.flags)
-            if refused or job.trial:
+            if isinstance(answer, Exception) or job.trial or (self._strict and answer.flags):
                 continue
             made = _records(job, answer)
             results[i] = replace(answer, ids=[record.id for record in made])
