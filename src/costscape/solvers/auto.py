@@ -1,6 +1,7 @@
 """The default solver: the strongest one that serves the problem."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -47,6 +48,8 @@ class Auto(Solver):
     >>> Auto().pick(lambda a: a.sum(-1), Box(0.0, 1.0, dim=2))
     ProjectedAdam(lr=0.05, steps=200, starts=2, seed=0, constant_rate=False)
     """
+
+    delegates: ClassVar[bool] = True
 
     rough: bool = False
 
