@@ -30,11 +30,7 @@ MET = 1e-11  # of a row, by which its use may exceed the room
 
 @dataclass(frozen=True)
 class ShareRows:
-    """The rows use (m, d) . t <= room (m), with equality where ``equal`` (m).
-
-    Coordinates with a negative coefficient in the first row are turned round, so that a single
-    row has no negative use.
-    """
+    """The rows use (m, d) . t <= room (m), with equality where ``equal`` (m)."""
 
     origin: Array
     step: Array
@@ -57,8 +53,12 @@ class ShareRows:
         return met
 
 
-def share_rows(feasible: Polyhedral) -> ShareRows:
-    """The rows of the set that couple coordinates."""
+def share_rows(feasible: Polyhedral, turn: bool = False) -> ShareRows:
+    """The rows of the set that couple coordinates.
+
+    ``turn`` turns coordinates round that have a negative coefficient in the first row, so that a
+    single row has no negative use.
+    """
     if isinstance(feasible, Budget | Simplex):  # their row is known, which saves time
         k, h = np.ones((1, feasible.dim)), as_numpy(feasible.total).reshape(1)
         equal = np.array([isinstance(feasible, Simplex)])
@@ -69,7 +69,7 @@ def share_rows(feasible: Polyhedral) -> ShareRows:
         h = as_numpy(torch.cat([rows.b[some], rows.h[others]]))
         equal = np.arange(len(k)) < int(some.sum())
     lower, upper = (as_numpy(end) for end in feasible.bounds)
-    turned = k[0] < 0
+    turned = (k[0] < 0) & turn
     origin = np.where(turned, upper, lower)
     step = np.where(turned, lower - upper, upper - lower)
     use, room = k * step, h - k @ origin

@@ -79,7 +79,7 @@ class SharedCapacity(CoupledSearch):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         g, c = cast(Surface, objective), cast(Polyhedral, feasible)
-        row = share_rows(c)
+        row = share_rows(c, turn=True)
         with torch.no_grad():
             if isinstance(g, ExpectedCost):
                 g = g.on(g.scenarios.by_coordinate())
