@@ -69,9 +69,7 @@ def _least(x: Array, s: Array) -> Array:
     """Where broken lines s (..., n) at nodes x (..., n) cross 0, or the end nearest to that."""
     k = np.maximum((s < 0).sum(-1, keepdims=True), 1) - 1  # the last node below 0
     after = np.minimum(k + 1, s.shape[-1] - 1)
-    x0, x1, s0, s1 = (
-        np.take_along_axis(v, i, -1)[..., 0] for v in (x, s) for i in (k, after)
-    )
+    x0, x1, s0, s1 = (np.take_along_axis(v, i, -1)[..., 0] for v in (x, s) for i in (k, after))
     share = -s0 / np.maximum(s1 - s0, TINY)
     least: Array = x0 + (x1 - x0) * np.minimum(np.maximum(share, 0.0), 1.0)
     return least
@@ -97,7 +95,9 @@ def _best(x: Array, s: Array, chain: Chain, apart: float) -> Array:
         lower, upper = max(chain.lower[i + 1], lower + low), min(chain.upper[i + 1], upper + high)
         at = np.concatenate([before, x[i + 1]])
         at.sort()
-        at = np.concatenate([[lower], at[at.searchsorted(lower) : at.searchsorted(upper)], [upper]])
+        at = np.concatenate(
+            [[lower], at[at.searchsorted(lower) : at.searchsorted(upper)], [upper]]
+        )
         slope = np.interp(at, before, rates) + np.interp(at, x[i + 1], s[i + 1])
         slope = np.maximum.accumulate(slope)  # rounding may break the order
     for i in range(len(x) - 2, -1, -1):

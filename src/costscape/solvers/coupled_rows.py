@@ -29,7 +29,7 @@ from costscape.solvers.solver import Objective, Solution
 FIRST = 17  # points of the first grid, over the whole intervals
 COSTS = 2**20  # of a grid in memory at once
 COARSE = 9  # halvings that rank the epochs of a fit
-MOST_ROWS = 100
+MOST_ROWS = 100  # a step of the interior-point method solves a system of this size
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class CoupledRows(CoupledSearch):
     >>> cs.CoupledRows().minimise(g, C, 1).action.round(decimals=3)
     tensor([[0.8000, 0.2000]])
     """
+
+    quick: ClassVar[bool] = False
 
     grid: int = 21
     needs_convex: ClassVar[bool] = True

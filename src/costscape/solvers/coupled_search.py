@@ -16,7 +16,6 @@ from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
 from costscape.sets.constraint_set import Polyhedral
 from costscape.solvers.solver import Objective, Solver
-from costscape.task import SeparableTask
 
 Grid = Float[Tensor, "B d J"]
 

@@ -8,7 +8,10 @@ diagonal matrix. Each step of Mehrotra's predictor-corrector method (1992) solve
 as the number of rows, for all x at once.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from costscape.solvers.share_rows import MET, Array, ShareRows
 from costscape.solvers.slope_windows import Lines, Prices, cell_slopes, largest_slope, nodes
@@ -19,7 +22,11 @@ STEEP = 2.0  # slope of these pieces, in largest slopes: they are used where row
 NARROW = 1e-9  # width of a piece, in windows, that counts as none
 STEPS = 30  # at most
 DONE = 1e-9  # mean product of slacks and multipliers, in units of a window and its largest slope
+REGULAR = 1e-13  # added to the matrix, for rows that depend on each other
 NEARLY = 0.995  # share of the way to the nearest bound
+
+
+Bools = npt.NDArray[np.bool_]
 
 
 def fill_rows(t: Array, g: Array, rows: ShareRows, lines: Lines = nodes) -> Prices:
@@ -62,58 +69,121 @@ def fill_rows(t: Array, g: Array, rows: ShareRows, lines: Lines = nodes) -> Pric
 
 def _interior(s: Array, c: Array, w: Array, rows: ShareRows, room: Array) -> tuple[Array, Array]:
     """Amounts u (B, d, P) and prices (B, m) of min s u + c u^2 / 2 with use sum(u) <= room."""
-    K, free = rows.use, ~rows.equal
-    B, m = room.shape
-    u, v, low, high = w / 2, w / 2, np.ones_like(w), np.ones_like(w)
-    price = np.where(free, np.ones((B, m)), 0.0)
-    slack = np.where(free, np.maximum(room - u.sum(-1) @ K.T, 0.5), 0.0)
-    count = 2 * w[0].size + free.sum()
-    diagonal = np.arange(m)
+    program = _Program(s, c, rows.use, ~rows.equal, room)
+    now = program.start(w)
     for _ in range(STEPS):
-        dual = s + c * u + (price @ K)[..., None] - low + high
-        short = u.sum(-1) @ K.T + slack - room
-        mean = ((low * u).sum((1, 2)) + (high * v).sum((1, 2)) + (price * slack)[:, free].sum(1)) / count
-        going = (mean > DONE) | (np.abs(short).max(1) > MET)
+        system = program.system(now)
+        mean = program.mean(now)
+        going = (mean > DONE) | (np.abs(system.short).max(1) > MET)
         if not going.any():
             break
-        D = c + low / u + high / v
-        H = (1 / D).sum(-1)
-        M = np.einsum("ri,bi,si->brs", K, H, K)
-        M[:, diagonal, diagonal] += np.where(free, slack / np.where(free, price, 1.0), 0.0) + 1e-13
+        aim = program.step(now, system, [-p for p in now.products()])
+        after = program.mean(now.moved(aim, now.longest(aim, program.free)))
+        target = (after / mean) ** 3 * mean
+        change = program.step(now, system, now.corrected(aim, target))
+        now = now.moved(change, NEARLY * now.longest(change, program.free) * going)
+    return now.u, now.price
 
-        def step(of_low: Array, of_high: Array, of_row: Array) -> tuple[Array, ...]:
-            """The Newton step to these products of slacks and multipliers."""
-            q = -dual + of_low / u - of_high / v
-            right = (q / D).sum(-1) @ K.T + np.where(free, of_row / np.where(free, price, 1.0), 0.0) + short
-            dp = np.linalg.solve(M, right[..., None])[..., 0]
-            du = (q - (dp @ K)[..., None]) / D
-            dlow, dhigh = (of_low - low * du) / u, (of_high + high * du) / v
-            ds = np.where(free, (of_row - slack * dp) / np.where(free, price, 1.0), 0.0)
-            return du, dlow, dhigh, dp, ds
 
-        def longest(du: Array, dlow: Array, dhigh: Array, dp: Array, ds: Array) -> Array:
-            """The share of the step after which all stay positive, for each x."""
-            most = np.ones(B)
-            for value, change in ((u, du), (v, -du), (low, dlow), (high, dhigh)):
-                most = np.minimum(most, 1 / np.maximum(1.0, (-change / value).max((1, 2))))
-            for value, change in ((price, dp), (slack, ds)):
-                if free.any():
-                    ratio = (-change[:, free] / value[:, free]).max(1)
-                    most = np.minimum(most, 1 / np.maximum(1.0, ratio))
-            return most
+@dataclass(frozen=True)
+class _Point:
+    """Amounts and their room v, with multipliers, (B, d, P); prices and slacks of rows, (B, m).
 
-        affine = step(-low * u, -high * v, -price * slack)
-        a = longest(*affine)[:, None, None]
-        du, dlow, dhigh, dp, ds = affine
-        after = ((low + a * dlow) * (u + a * du)).sum((1, 2))
-        after += ((high + a * dhigh) * (v - a * du)).sum((1, 2))
-        after += ((price + a[..., 0] * dp) * (slack + a[..., 0] * ds))[:, free].sum(1)
-        aim = ((after / count / mean) ** 3 * mean)[:, None, None]
-        both = step(
-            aim - low * u - dlow * du, aim - high * v + dhigh * du, aim[..., 0] - price * slack - dp * ds
+    A change of a point is one, too.
+    """
+
+    low: Array
+    high: Array
+    price: Array
+    u: Array
+    v: Array
+    slack: Array
+
+    def products(self) -> list[Array]:
+        """Of each value with its multiplier; 0 at the answer."""
+        return [self.low * self.u, self.high * self.v, self.price * self.slack]
+
+    def corrected(self, aim: "_Point", target: Array) -> list[Array]:
+        """What products lack of their target, less the second order of the step ``aim``."""
+        level = target[:, None, None]
+        levels = (level, level, level[..., 0])
+        each = zip(levels, self.products(), aim.products(), strict=True)
+        return [goal - now - more for goal, now, more in each]
+
+    def moved(self, change: "_Point", share: Array) -> "_Point":
+        a, r = share[:, None, None], share[:, None]
+        return _Point(
+            self.low + a * change.low,
+            self.high + a * change.high,
+            self.price + r * change.price,
+            self.u + a * change.u,
+            self.v + a * change.v,
+            self.slack + r * change.slack,
         )
-        a = (NEARLY * longest(*both) * going)[:, None, None]
-        du, dlow, dhigh, dp, ds = both
-        u, v, low, high = u + a * du, v - a * du, low + a * dlow, high + a * dhigh
-        price, slack = price + a[..., 0] * dp, slack + a[..., 0] * ds
-    return u, price
+
+    def longest(self, change: "_Point", free: Bools) -> Array:
+        """The share of the change, at most 1, up to which all stay positive, for each x."""
+        most = np.ones(len(self.price))
+        for name in ("u", "v", "low", "high"):
+            most = np.maximum(most, (-getattr(change, name) / getattr(self, name)).max((1, 2)))
+        for name in ("price", "slack") if free.any() else ():
+            value, move = getattr(self, name)[:, free], getattr(change, name)[:, free]
+            most = np.maximum(most, (-move / value).max(1))
+        return 1 / most
+
+
+@dataclass(frozen=True)
+class _System:
+    """Newton's equations at a point: residuals, the diagonal, and the matrix of the prices."""
+
+    dual: Array
+    short: Array
+    diagonal: Array
+    matrix: Array
+    divisor: Array
+
+
+@dataclass(frozen=True)
+class _Program:
+    """min s u + c u^2 / 2 over 0 <= u <= w, with use sum(u) <= room, equal where not free."""
+
+    s: Array
+    c: Array
+    use: Array
+    free: Bools
+    room: Array
+
+    def start(self, w: Array) -> _Point:
+        u, one = w / 2, np.ones_like(w)
+        slack = np.maximum(self.room - u.sum(-1) @ self.use.T, 0.5) * self.free
+        return _Point(one, one, np.ones_like(slack) * self.free, u, u, slack)
+
+    def mean(self, now: _Point) -> Array:
+        """The mean product of values and multipliers, for each x."""
+        low, high, price = now.products()
+        count = 2 * now.u[0].size + self.free.sum()
+        mean: Array = (low.sum((1, 2)) + high.sum((1, 2)) + price.sum(1)) / count
+        return mean
+
+    def system(self, now: _Point) -> _System:
+        dual = self.s + self.c * now.u + (now.price @ self.use)[..., None] - now.low + now.high
+        short = now.u.sum(-1) @ self.use.T + now.slack - self.room
+        diagonal = self.c + now.low / now.u + now.high / now.v
+        flow = (1 / diagonal).sum(-1)
+        matrix = (self.use * flow[:, None]) @ self.use.T
+        divisor = np.where(self.free, now.price, 1.0)
+        m = np.arange(len(self.use))
+        matrix[:, m, m] += now.slack / divisor + REGULAR
+        return _System(dual, short, diagonal, matrix, divisor)
+
+    def step(self, now: _Point, at: _System, lack: list[Array]) -> _Point:
+        """Newton's step that changes the products by what they lack."""
+        of_low, of_high, of_price = lack
+        q = -at.dual + of_low / now.u - of_high / now.v
+        of_rows = of_price * self.free / at.divisor
+        right = (q / at.diagonal).sum(-1) @ self.use.T + of_rows + at.short
+        price = np.linalg.solve(at.matrix, right[..., None])[..., 0]
+        u = (q - (price @ self.use)[..., None]) / at.diagonal
+        low, high = (of_low - now.low * u) / now.u, (of_high + now.high * u) / now.v
+        slack = of_rows - now.slack * price / at.divisor
+        return _Point(low, high, price, u, -u, slack * self.free)
