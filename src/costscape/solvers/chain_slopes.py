@@ -51,7 +51,7 @@ def fill_chain(t: Array, g: Array, chain: Chain) -> Prices:
     x[..., 2:-2:2] -= APART * most  # the first of the two nodes of a cell
     found = _least(x, at)
     step = found[:, 1:] - found[:, :-1]
-    for b in ((step < chain.low) | (step > chain.high)).any(1).nonzero()[0]:
+    for b in np.flatnonzero(((step < chain.low) | (step > chain.high)).any(1)):
         found[b] = _best(x[b], at[b], chain, APART * most)
     share = (found - chain.lower) / np.where(width > 0, width, 1.0)
     return Prices(share.clip(0, 1), np.zeros((len(t), 0)), np.ones(share.shape))

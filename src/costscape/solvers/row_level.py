@@ -58,8 +58,9 @@ def _level(rate: Array, density: Array, room: Array) -> Array:
     taken = (density * (rate[:, 1:] - rate[:, :-1])).cumsum(1)
     i = np.minimum((taken < room[:, None]).sum(1), taken.shape[1] - 1)
     low, high = rate[rows, i], rate[rows, i + 1]
-    level = high - (taken[rows, i] - room) / np.maximum(density[rows, i], 1e-30)
-    return np.minimum(np.maximum(level, low), high)
+    level: Array = high - (taken[rows, i] - room) / np.maximum(density[rows, i], 1e-30)
+    level = np.minimum(np.maximum(level, low), high)
+    return level
 
 
 def bisect(

@@ -49,8 +49,8 @@ class SharedCapacity(CoupledSearch):
 
     The action is within 2^-halvings of each interval of the best one; where several are best, of
     the one that treats coordinates alike. ``gap`` of the solution bounds how far its cost is
-    above the least one. With 100 own scenarios of 7 coordinates, one row takes about 11 ms, and
-    1,000 rows take 1.1 ms each.
+    above the least one. With 100 own scenarios of 7 coordinates, one row takes about 8 ms, and
+    1,000 rows take 1 ms each.
 
     >>> import costscape as cs
     >>> import torch

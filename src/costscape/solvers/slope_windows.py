@@ -91,7 +91,7 @@ def next_half(half: Array, cell: float, before: Array, now: Prices) -> Array:
     moved = np.abs(now.t - before)
     edge = (moved >= AT_EDGE * half) & (now.t > 0) & (now.t < 1) & (now.pull > FLAT)
     most = cell * half
-    narrow = np.minimum(np.maximum(4 * moved.max(1, keepdims=True), most / FASTER), most)
+    narrow: Array = np.minimum(np.maximum(4 * moved.max(1, keepdims=True), most / FASTER), most)
     if not edge.any():
         return narrow
     return np.where(edge.any(1, keepdims=True), np.where(edge, WIDER * half, half), narrow)
@@ -151,7 +151,8 @@ def kinked_nodes(t: Array, rate: Array) -> tuple[Array, Array]:
 
 def largest_slope(slope: Array) -> Array:
     """For each x, and never 0."""
-    return np.maximum(np.abs(slope).max((1, 2)), TINY)
+    largest: Array = np.maximum(np.abs(slope).max((1, 2)), TINY)
+    return largest
 
 
 def bounded(
