@@ -2,6 +2,7 @@
 
 1. A budget for 7 products, S = 100 outcomes of each x: one row, and 1,000 rows.
 2. Ramps over 24 hours: rows whose limits bind, and rows whose limits do not.
+3. Five random rows over 7 products.
 
 Rivals solve a few of the same rows; their costs and ours are compared. Processor seconds of one
 thread, after a first call.
@@ -35,6 +36,14 @@ def ramps(hours, limit):
     up = torch.eye(hours)[1:] - torch.eye(hours)[:-1]
     G = torch.cat([up, -up, torch.eye(hours), -torch.eye(hours)])
     h = torch.cat([limit * torch.ones(2 * hours - 2), 3 * torch.ones(hours), torch.zeros(hours)])
+    return cs.Polytope(G=G, h=h)
+
+
+def several(rows, dim=7):
+    rng = torch.Generator().manual_seed(1)
+    shares = torch.rand(rows, dim, generator=rng)
+    G = torch.cat([shares, torch.eye(dim), -torch.eye(dim)])
+    h = torch.cat([0.9 * shares.sum(1), 3 * torch.ones(dim), torch.zeros(dim)])
     return cs.Polytope(G=G, h=h)
 
 
@@ -93,6 +102,7 @@ def results():
         *compared("a shared capacity", cs.Budget(total=6.0, dim=7), MANY, 2, 1),
         *compared("ramps that bind", ramps(24, 0.3), 100, 5, 5),
         *compared("ramps that do not bind", ramps(24, 2.9), 100, 5, 5),
+        *compared("five rows", several(5), 100, 50, 5),
     ]
 
 

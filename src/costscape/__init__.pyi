@@ -48,6 +48,7 @@ from costscape.sets import Whole as Whole
 from costscape.solvers import Auto as Auto
 from costscape.solvers import BoxRelaxation as BoxRelaxation
 from costscape.solvers import Convex as Convex
+from costscape.solvers import CoupledRows as CoupledRows
 from costscape.solvers import CvxpyLayer as CvxpyLayer
 from costscape.solvers import Exhaustive as Exhaustive
 from costscape.solvers import FrankWolfe as FrankWolfe

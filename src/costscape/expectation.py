@@ -72,6 +72,8 @@ def weighted_rows(
     rows = bound // (width * a.shape[1] * y.shape[1])
     if rows == 0 or len(y) == 1 < len(w):
         return weighted(f, a, w, y, numbers, memory)
+    if rows >= len(w):
+        return _terms(f, a, w, y)
     parts = [slice(i, i + rows) for i in range(0, len(w), rows)]
     return torch.cat([_terms(f, a if len(a) == 1 else a[i], w[i], y[i]) for i in parts])
 
@@ -81,6 +83,10 @@ def _terms(f: Function, a: Tensor, w: Tensor, y: Tensor) -> Tensor:
     B, J, S, d = cost.shape
     if len(w) != B:
         return _total(cost, w)
+    # outcomes side by side in memory make costs that lie by coordinate, then by action
+    first = cost.permute(0, 3, 1, 2)
+    if first.is_contiguous():
+        return torch.bmm(first.view(B, d * J, S), w.unsqueeze(-1)).view(B, d, J).mT
     return torch.bmm(cost.mT.reshape(B, J * d, S), w.unsqueeze(-1)).view(B, J, d)
 
 

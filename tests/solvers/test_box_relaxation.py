@@ -90,9 +90,9 @@ def test_a_cost_that_is_no_sum_is_refused():
         BoxRelaxation().minimise(at(task, (0.25, 0.5)), task.feasible, 1)
 
 
-def test_auto_takes_it_where_several_rows_couple_coordinates():
+def test_auto_takes_it_where_several_rows_couple_coordinates_of_a_cost_that_is_not_convex():
     cut = Polytope(G=[*CORNER_CUT["G"], [2.0, 1.0]], h=[*CORNER_CUT["h"], 1.5])
-    task = SeparableTask(squares, cut, convex=True)
+    task = SeparableTask(waves, cut)
     assert Auto().pick(at(task, (0.0, 0.0)), cut) == BoxRelaxation()
 
 

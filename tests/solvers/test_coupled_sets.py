@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import costscape as cs
 from costscape.checks import check_solver
+from costscape.solvers.slope_windows import cell_slopes, kinked_nodes
 
 INSIDE = [[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]]
 BOX = [*INSIDE, *[[-v for v in row] for row in INSIDE]]
@@ -36,9 +38,22 @@ CHAINS = {
         G=[*BOX, [1.0, -1.0, 0, 0], [0, 2.0, -2.0, 0]], h=[1.0] * 8 + [-0.1, 0.0]
     ),
 }
+ROWS = {
+    "two rows and an equality": cs.Polytope(
+        A=[[1.0, 1.0, 0.0, -1.0]],
+        b=[0.2],
+        G=[*BOX, [1.0, 1.0, 0.0, 2.0], [0.0, 1.0, -2.0, 1.0]],
+        h=[1.0] * 8 + [0.4, 0.3],
+    ),
+    "ramps and a budget": cs.Polytope(
+        G=[*BOX, [-1.0, 1.0, 0, 0], [0, -1.0, 1.0, 0], [0, 0, 1.0, -1.0], [1.0] * 4],
+        h=[1.0] * 4 + [0.0] * 4 + [0.1, 0.1, 0.1, 1.5],
+    ),
+}
 COUPLED = {
     **{name: (cs.SharedCapacity(), c) for name, c in SETS.items()},
     **{name: (cs.RampLimits(), c) for name, c in CHAINS.items()},
+    **{name: (cs.CoupledRows(), c) for name, c in ROWS.items()},
 }
 
 
@@ -90,7 +105,9 @@ def test_costs_with_kinks_equal_those_of_cvxpy(name, own):
         w = g.scenarios.weights[b].double().numpy()
         program = cp.Problem(cp.Minimize(w @ cp.sum(terms, axis=1)), c.describe(a))
         program.solve(solver="CLARABEL")
-        assert float(found.cost[b]) == pytest.approx(program.value, rel=2e-5)
+        single = solver.minimise(g.rows(slice(b, b + 1)), c, 1).cost[0]
+        for cost in (found.cost[b], single):  # few rows are searched otherwise than many
+            assert float(cost) == pytest.approx(program.value, rel=2e-5)
 
 
 def test_ramps_find_the_global_minimum_of_a_cost_with_two_dips():
@@ -112,20 +129,21 @@ def test_auto_takes_the_exact_solver_and_rows_do_not_depend_on_their_batch(name)
     g = expected(kinked, c, 40, 30, seed=3)
     picked = cs.Auto().pick(g, c)
     assert solver.refuses(g, c) is None
-    assert isinstance(picked, cs.SharedCapacity | cs.RampLimits)
+    assert isinstance(picked, cs.SharedCapacity | cs.RampLimits | cs.CoupledRows)
     whole = solver.minimise(g, c, 40)
     single = solver.minimise(g.rows(slice(7, 8)), c, 1)
     assert torch.allclose(whole.cost[7:8], single.cost, rtol=1e-6)
     width = (c.bounds[1] - c.bounds[0]).max()
-    off = 1e-5 if isinstance(solver, cs.SharedCapacity) else 1e-3  # ramps compare flat costs
+    off = 1e-3 if isinstance(solver, cs.RampLimits) else 1e-5  # ramps compare flat costs
     assert (whole.action[7:8] - single.action).abs().max() <= off * width
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [*SETS, *ROWS])
 @settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 10**6), outcomes=st.sampled_from([1, 20]))
 def test_the_gap_is_never_below_the_true_one_and_small(name, seed, outcomes):
-    c = deepcopy(SETS[name]).double()
+    exact, c = COUPLED[name]
+    c = deepcopy(c).double()
 
     def jagged(y, a):
         return 4 * (y - a).relu() + (a - y).relu()
@@ -134,7 +152,7 @@ def test_the_gap_is_never_below_the_true_one_and_small(name, seed, outcomes):
         g = expected(f, c, 2, outcomes, seed)
         least = torch.tensor([least_cost(f, g.rows(slice(b, b + 1)), c) for b in range(2)])
         spread = g(c.sample(200, torch.Generator().manual_seed(0))[None]).std(1) + 0.01 * least
-        for solver in (cs.SharedCapacity(), cs.SharedCapacity(halvings=5)):
+        for solver in (exact, type(exact)(halvings=5)):
             found = solver.minimise(g, c, 2)
             assert (found.gap >= found.cost - least - 1e-6 * spread).all()
             if solver.halvings == 17:
@@ -226,6 +244,46 @@ def test_a_cost_for_cvxpy_does_not_make_auto_leave_the_exact_separable_solver(na
     torch.testing.assert_close(one.action, other.action, rtol=0, atol=0)
 
 
-def test_auto_relaxes_two_rows_that_couple_coordinates():
+def test_auto_relaxes_two_rows_unless_the_cost_is_convex():
     g = expected(square, TWO_ROWS, 2, 5, 0)
-    assert type(cs.Auto().pick(g, TWO_ROWS)) is cs.BoxRelaxation
+    assert type(cs.Auto().pick(g, TWO_ROWS)) is cs.CoupledRows
+    bent = expected(waves, TWO_ROWS, 2, 5, 0, convex=False)
+    assert type(cs.Auto().pick(bent, TWO_ROWS)) is cs.BoxRelaxation
+
+
+def test_a_jump_of_the_slope_is_placed_at_the_kink():
+    t = np.linspace(0, 1, 12)[None, None]
+    kink = 0.537
+    g = 2 * np.maximum(t - kink, 0) - np.maximum(kink - t, 0) + 0.3 * t**2
+    x, at = kinked_nodes(t, cell_slopes(t, g))
+    jump = (np.diff(at) > 1)[0, 0].nonzero()[0]
+    assert len(jump) == 1
+    assert x[0, 0, jump[0]] == pytest.approx(kink, abs=1e-9)
+    assert at[0, 0, jump[0] + 1] - at[0, 0, jump[0]] == pytest.approx(1, abs=1e-9)
+
+
+def test_a_matrix_of_the_cost_in_single_precision_is_no_obstacle():
+    matrix = torch.eye(4)
+
+    def terms(y, a):
+        return (y @ matrix - a) ** 2
+
+    for name in ("budget", "ramps and a budget"):
+        solver, c = COUPLED[name]
+        g = expected(terms, c, 3, 5, 0)
+        same = expected(square, c, 3, 5, 0)
+        one, other = (solver.minimise(each, c, 3).cost for each in (g, same))
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_decisions_do_not_depend_on_the_number_of_threads():
+    c = cs.Box(-1.0, 1.0, dim=4)
+    g = expected(kinked, c, 300, 200, seed=6)
+    before = torch.get_num_threads()
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(cs.Separable().minimise(g, c, 300))
+    torch.set_num_threads(before)
+    torch.testing.assert_close(found[0].cost, found[1].cost, rtol=1e-6, atol=0)
+    assert (found[0].action - found[1].action).abs().max() <= 1e-3

@@ -4,6 +4,7 @@ from costscape.solvers.auto import Auto as Auto
 from costscape.solvers.box_relaxation import BoxRelaxation as BoxRelaxation
 from costscape.solvers.box_search import Separable as Separable
 from costscape.solvers.convex import Convex as Convex
+from costscape.solvers.coupled_rows import CoupledRows as CoupledRows
 from costscape.solvers.cvxpy_layer import CvxpyLayer as CvxpyLayer
 from costscape.solvers.exhaustive import Exhaustive as Exhaustive
 from costscape.solvers.frank_wolfe import FrankWolfe as FrankWolfe

@@ -1,11 +1,13 @@
 """The default solver: the strongest one that serves the problem."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from costscape.sets import ConstraintSet
 from costscape.solvers.convex import Convex
+from costscape.solvers.coupled_rows import CoupledRows
 from costscape.solvers.exhaustive import Exhaustive
 from costscape.solvers.mixed_integer import MixedInteger
 from costscape.solvers.projected_adam import ProjectedAdam
@@ -24,7 +26,8 @@ STRONGEST_FIRST: tuple[Solver, ...] = (
     WholeSearch(),
 )
 COARSE_FIRST: tuple[Solver, ...] = (
-    *(solver.coarse() for solver in CONTINUOUS),
+    # several rows are scored by BoxRelaxation as ever, so that fits keep their bits
+    *(s.coarse() for s in CONTINUOUS if not isinstance(s, CoupledRows)),
     WholeSeparable().coarse(),
     Exhaustive(most=FEW),
     WholeSearch().coarse(),
@@ -37,8 +40,8 @@ class Auto(Solver):
 
     The order is ``Exhaustive`` on a Finite list; ``WholeSeparable``, ``Exhaustive``,
     ``MixedInteger``, ``WholeSearch`` on a Whole set; ``Separable``, ``SharedCapacity``,
-    ``RampLimits``, ``BoxRelaxation``, ``Convex``, ``ProjectedAdam`` on others: exact and fast
-    solvers come first. ``pick`` returns the solver of a problem.
+    ``RampLimits``, ``CoupledRows``, ``BoxRelaxation``, ``Convex``, ``ProjectedAdam`` on others:
+    exact and fast solvers come first. ``pick`` returns the solver of a problem.
 
     Args:
         rough: bool, default False. True uses the coarse version of that solver, see ``coarse``.
@@ -47,6 +50,8 @@ class Auto(Solver):
     >>> Auto().pick(lambda a: a.sum(-1), Box(0.0, 1.0, dim=2))
     ProjectedAdam(lr=0.05, steps=200, starts=2, seed=0, constant_rate=False)
     """
+
+    delegates: ClassVar[bool] = True
 
     rough: bool = False
 

@@ -10,13 +10,12 @@ from typing import ClassVar
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
 from costscape.sets.constraint_set import Polyhedral
 from costscape.solvers.solver import Objective, Solver
-from costscape.task import SeparableTask
 
 Grid = Float[Tensor, "B d J"]
 
@@ -52,21 +51,16 @@ class CoupledSearch(Solver):
 
 
 def in_double(g: Surface) -> Surface:
-    """The same g in double precision, where f can be computed in it, else g itself."""
+    """The same g in double precision; g itself where it is no ExpectedCost.
+
+    Evaluating it raises a RuntimeError where f multiplies by a tensor of its own in single
+    precision that is no buffer of the task.
+    """
     if not isinstance(g, ExpectedCost) or g.scenarios.weights.dtype == torch.float64:
         return g
     s, task = g.scenarios, g.task
     tensors = [*task.named_buffers(), *task.named_parameters()]
     if any(v.is_floating_point() and not name.startswith("feasible.") for name, v in tensors):
         task = deepcopy(task).double()
-    double = ExpectedCost(
-        task, replace(s, weights=s.weights.double(), values=s.values.double()), g.memory
-    )
-    if isinstance(task.f_terms if isinstance(task, SeparableTask) else task.f, nn.Module):
-        return double
-    like = s.values[:1, :1]
-    try:
-        task.f(like.double(), task.feasible.bounds[0].double()[None, None])
-    except RuntimeError:  # f multiplies by a matrix of its own, in single precision
-        return g
-    return double
+    double = replace(s, weights=s.weights.double(), values=s.values.double())
+    return ExpectedCost(task, double, g.memory)

@@ -17,8 +17,10 @@ on a grid of J values for each coordinate, J^2 d operations for each x. Nothing 
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, cast
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -26,13 +28,18 @@ from torch import Tensor
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
 from costscape.sets.constraint_set import Polyhedral, couples
+from costscape.sets.validation import as_numpy
 from costscape.solvers.box_search import Separable
+from costscape.solvers.chain_slopes import Chain, fill_chain
 from costscape.solvers.coupled_search import CoupledSearch, Grid
+from costscape.solvers.share_rows import ShareCosts, share_rows
+from costscape.solvers.slope_windows import narrow
 from costscape.solvers.solver import Objective, Solution
 
 FIRST_CELLS = 64  # of the whole interval, or more where a limit is narrower
 CONVEX_START = 1 / 16  # half width of the first window of a convex cost, of the interval
 ROUNDS = 60  # at most; windows that shrink in every round need fewer than ten
+FEW, FEW_GRID = 4, 33  # x from which on calls take longer than costs, and points in their windows
 COSTS = 2**22  # of a grid in memory at once
 COARSE = 9  # halvings that rank the epochs of a fit
 AT_EDGE = 0.999  # share of a window beyond which a point counts as on its edge
@@ -86,6 +93,8 @@ class RampLimits(CoupledSearch):
         self, objective: Objective, feasible: ConstraintSet, batch: int, start: Tensor | None
     ) -> Solution:
         g, c = cast(Surface, objective), cast(Polyhedral, feasible)
+        if g.convex and batch <= FEW and self.halvings > COARSE:
+            return self._few(g, c, batch)
         box = Separable() if self.halvings > COARSE else Separable().coarse()
         found = box.minimise(objective, Box(*c.bounds), batch)
         outside = (~c.contains(found.action)).nonzero()[:, 0]
@@ -108,6 +117,25 @@ class RampLimits(CoupledSearch):
         return Solution(
             found.action.index_put((outside,), action), found.cost.index_put((outside,), cost)
         )
+
+    def _few(self, g: Surface, c: Polyhedral, batch: int) -> Solution:
+        """Windows of slopes in place of pairs of points: fewer calls, more work for each x."""
+        rows, ramps = share_rows(c), Ramps(c)
+        lower, upper = (as_numpy(end) for end in c.bounds)
+        most = 2 * float((upper - lower).sum()) + 1.0  # stands for no limit
+        low, high = (as_numpy(v).clip(-most, most) for v in (ramps.low, ramps.high))
+        fill = partial(fill_chain, chain=Chain(lower, upper, low, high))
+        with torch.no_grad():
+            if isinstance(g, ExpectedCost):
+                g = g.on(g.scenarios.by_coordinate())
+            costs = ShareCosts(g, rows, c.bounds[0], batch)
+            first = np.broadcast_to(np.linspace(0, 1, FEW_GRID), (batch, c.dim, FEW_GRID))
+            at = fill(first, costs.at(first, np.arange(batch)))
+            found, _ = narrow(costs, fill, at, 1 / (FEW_GRID - 1), FEW_GRID, self.halvings)
+            a = torch.from_numpy(rows.actions(found.t)).to(c.bounds[0])
+            if (broken := ~c.contains(a)).any():
+                a[broken] = c.project(a[broken])
+            return Solution(a, g.terms(a[:, None])[:, 0].sum(-1))
 
     def _search(
         self, g: Surface, c: Polyhedral, ramps: "Ramps", near: Float[Tensor, "B d"]

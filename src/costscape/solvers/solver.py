@@ -44,6 +44,7 @@ class Solver(Checked, ABC):
     """
 
     quick: ClassVar[bool] = False
+    delegates: ClassVar[bool] = False  # to ``minimise`` of another solver, which checks answers
 
     def minimise(
         self,
@@ -72,6 +73,8 @@ class Solver(Checked, ABC):
         if reason := self.refuses(objective, feasible):
             raise Refusal(f"{type(self).__name__} {reason}. solver=Auto() picks one that serves.")
         solution = self._minimise(objective, feasible, batch, start)
+        if self.delegates:
+            return solution
         check_feasible(solution.action, feasible, type(self).__name__)
         _check_finite(solution.cost, type(self).__name__)
         return solution

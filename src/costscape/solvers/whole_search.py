@@ -20,6 +20,7 @@ from costscape.sets import ConstraintSet, Whole
 from costscape.solvers.box_relaxation import BoxRelaxation
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
+from costscape.solvers.coupled_rows import CoupledRows
 from costscape.solvers.projected_adam import ProjectedAdam
 from costscape.solvers.ramp_limits import RampLimits
 from costscape.solvers.shared_capacity import SharedCapacity
@@ -29,6 +30,7 @@ CONTINUOUS: tuple[Solver, ...] = (
     Separable(),
     SharedCapacity(),
     RampLimits(),
+    CoupledRows(),
     BoxRelaxation(),
     Convex(),
     ProjectedAdam(),
