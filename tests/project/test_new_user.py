@@ -200,8 +200,8 @@ def test_compare_adds_the_costs_of_simple_rules(shop, tmp_path):
     assert float(costs["mean + safety stock"]) == pytest.approx(wanted, rel=1e-3)
     # a service reads the same costs beside the model
     kept = json.loads((own / "models" / "project.model.comparison.json").read_text())
-    assert kept["reference"] == "today's rule"
-    assert np.mean(kept["costs"]["today's rule"]) == pytest.approx((200 - y).mean(), rel=1e-6)
+    assert kept["reference"] == "today's decisions"
+    assert np.mean(kept["costs"]["today's decisions"]) == pytest.approx((200 - y).mean(), rel=1e-6)
     assert kept["labels"][-1] == f"{sales['date'].max()}, {sales['item'].max()}"
     # the page shows what was compared
     page = tmp_path / "page.html"

@@ -13,6 +13,9 @@ EXAMPLES = 15
 PATHS = {
     "/decide": {200, 422},
     "/explain": {200, 422},
+    "/outcomes": {409},
+    "/past": {200},
+    "/backtest": {404},
     "/models": {200},
     "/models/{name}/reload": {403},
     "/health": {200},
@@ -46,7 +49,7 @@ def operations(bakery):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_answer_has_a_documented_status_and_form(operations, path):
-    bodies = path in ("/decide", "/explain")  # elsewhere nothing can be wrong
+    bodies = path in ("/decide", "/explain", "/outcomes")  # elsewhere nothing can be wrong
     kinds = [
         operations[path].as_strategy(generation_mode=mode)
         for mode in (LOOSE if bodies else LOOSE[:1])

@@ -1,7 +1,6 @@
 """The costs of a comparison row by row, as a JSON file: what the explorer of a service draws."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from costscape.methods.explanation_tables import label_texts
+from costscape.whole_file import write_whole
 
 if TYPE_CHECKING:
     from costscape.comparison.result import Comparison
@@ -72,12 +72,9 @@ class CostHistory:
         return float(np.subtract(self.costs[self.reference], self.costs[name]).sum())
 
     def write(self, path: str | Path) -> Path:
-        """Write to a temporary file and rename it; returns the path."""
+        """Write the file whole; returns its path."""
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        part.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        os.replace(part, path)
+        write_whole(path, json.dumps(asdict(self)).encode())
         return path
 
 

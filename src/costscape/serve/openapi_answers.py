@@ -35,7 +35,12 @@ DECISIONS = _object(
         "flags": FLAGS,
         "notes": _list(TEXT),
     },
-    {"expected_cost": _list(NUMBER), "risk": _list(NUMBER)},
+    {
+        "expected_cost": _list(NUMBER),
+        "risk": _list(NUMBER),
+        "quantiles": _list(_list(NUMBER)),
+        "ids": _list(TEXT),
+    },
 )
 EXPLANATION = _object(
     {
@@ -67,7 +72,12 @@ EXPLANATION = _object(
                 }
             )
         ),
+        "outcomes": _object(
+            {"names": _list(TEXT), "weights": _list(NUMBER), "values": _list(_list(NUMBER))}
+        ),
+        "cost_quantiles": {"type": "object", "additionalProperties": NUMBER},
         "flags": FLAGS,
+        "notes": _list(TEXT),
     }
 )
 MODELS = _object(
@@ -80,16 +90,46 @@ MODELS = _object(
                     "row_shape": _list(COUNT),
                     "columns": _list(COLUMN),
                     "decisions": _list(COLUMN),
+                    "what_if": {"type": "object"},
+                    "service_level": MAYBE,
                 }
             )
         )
+    }
+)
+SERVED = {"model": TEXT, "version": TEXT}
+PAST = {
+    "anyOf": [
+        _object({**SERVED, "labels": _list(TEXT)}),
+        _object(
+            {
+                **SERVED,
+                "day": COUNT,
+                "label": TEXT,
+                "row": {"anyOf": [{"type": "object"}, {"type": "array"}]},
+                "outcome": _list(NUMBER),
+                "outcome_names": _list(TEXT),
+            }
+        ),
+    ]
+}
+BACKTEST = _object(
+    {
+        **dict.fromkeys(("model", "recommended", "reference", "advice"), TEXT),
+        "labels": _list(TEXT),
+        "costs": {"type": "object", "additionalProperties": _list(NUMBER)},
     }
 )
 ANSWERS: dict[str, dict[str, Any]] = {
     "/decide": DECISIONS,
     "/explain": EXPLANATION,
     "/models": MODELS,
-    "/models/{name}/reload": _object({"model": TEXT, "version": TEXT}),
+    "/models/{name}/reload": _object(SERVED),
+    "/outcomes": _object(
+        {**HEAD, **dict.fromkeys(("rows", "decisions", "replaced", "unmatched"), COUNT)}
+    ),
+    "/past": PAST,
+    "/backtest": BACKTEST,
     "/health": STATE,
     "/ready": STATE,
 }
@@ -109,6 +149,12 @@ ASKING = {
 MORE = {
     "/decide": ASKING,
     "/explain": ASKING,
+    "/outcomes": {**ASKING, "409": "The service keeps no log of decisions."},
+    "/past": {"404": ASKING["404"], "422": "No such day, or a model file without rows."},
+    "/backtest": {
+        "404": "No model of this name, or no comparison of it.",
+        "409": "The file of the comparison cannot be read.",
+    },
     "/models/{name}/reload": {
         "403": "The service has no token.",
         "404": "No model of this name.",
