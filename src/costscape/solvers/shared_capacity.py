@@ -36,7 +36,7 @@ FEW, FEW_GRID = 16, 33  # x from which on calls take longer than costs: fewer ro
 FIRST_EVEN = 1e-5  # as EVEN of ``row_level``, for the first grid
 COSTS = 2**22  # of a grid in memory at once
 COARSE = 9  # halvings that rank the epochs of a fit
-DOUBT = 1e-5  # of the spread of g: rows with a larger gap are solved again
+DOUBT = 4 / 3  # of 2^-halvings of the spread of g: rows with a larger gap are solved again
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ class SharedCapacity(CoupledSearch):
         found, rows = narrow(costs, inside, at, 1 / (count - 1), grid, self.halvings)
         least = costs.least(self.halvings)
         a, cost, gap = bounded(found, costs, c, least)
-        doubtful = gap > DOUBT * (first.max(-1) - first.min(-1)).sum(-1)
+        doubt = DOUBT * 2.0**-self.halvings
+        doubtful = gap > doubt * (first.max(-1) - first.min(-1)).sum(-1)
         doubtful[rows] = True
         if doubtful.any():
             rows = doubtful.nonzero()[0]
