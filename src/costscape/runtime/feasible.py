@@ -55,7 +55,7 @@ class FeasibleSet:
         rows = {}
         for matrix, ends in (("A", "b"), ("G", "h")):
             end = _vector(found.get(ends, []))
-            rows[matrix] = _vector(sum(found.get(matrix, []), [])).reshape(len(end), d)
+            rows[matrix] = _vector(found.get(matrix, [])).reshape(len(end), d)
             rows[ends] = end
         step, origin = (found.get(name) and _vector(found[name]) for name in ("step", "origin"))
         made = cls(

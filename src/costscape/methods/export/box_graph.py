@@ -17,9 +17,9 @@ from onnx import helper
 from torch import Tensor, nn
 
 from costscape.methods.ensemble import Blended
-from costscape.methods.export.scenario_graph import TRACED, rows_like, scenario_names
+from costscape.methods.export.scenario_graph import TRACED, ScenarioParts, rows_like
 from costscape.methods.export.search_steps import Minima, SearchSteps
-from costscape.methods.export.traced import Graph, traced
+from costscape.methods.export.traced import Graph, Part, traced
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, Whole
@@ -44,7 +44,7 @@ class TermsGraph(nn.Module):
 
     def forward(self, w: Tensor, y: Tensor, a: Tensor) -> Tensor:
         cost = self.task.terms(y.unsqueeze(1), a.unsqueeze(2))
-        return torch.matmul(w[:, None, None], cost).squeeze(-2)
+        return torch.matmul(cost.mT, w[:, None, :, None]).squeeze(-1)
 
 
 def box_graph(method: ScenarioMethod, dtype: torch.dtype = torch.float64) -> Graph:
@@ -62,20 +62,17 @@ def box_graph(method: ScenarioMethod, dtype: torch.dtype = torch.float64) -> Gra
     outcomes = y if g.shared else y.expand(TRACED, *y.shape[1:]).contiguous()
     a = torch.lerp(*(end.to(dtype) for end in task.feasible.bounds), 0.5).expand(TRACED, 5, d)
     rows = {0: "rows"}
-    terms = traced(
-        TermsGraph(task),
-        [w, outcomes, a],
-        [rows, {} if g.shared else rows, {**rows, 1: "actions"}],
-    )
+    axes = [rows, {} if g.shared else rows, {**rows, 1: "actions"}]
+    scenarios = ScenarioParts(method)
+    *found, terms = traced([*scenarios.parts, Part(TermsGraph(task), [w, outcomes, a], axes)])
     graph = Graph(str(dtype).removeprefix("torch."))
-    kind = KIND[dtype]
-    found = [graph.op("Cast", name, to=kind) for name in scenario_names(graph, method)]
+    names = [graph.op("Cast", name, to=KIND[dtype]) for name in scenarios.add(graph, found)]
     if g.shared:  # constants, and no function of x
-        found[1] = graph.constant(y.numpy())
+        names[1] = graph.constant(y.numpy())
     C = task.feasible
     box = C.base if isinstance(C, Whole) else C
     assert isinstance(box, Box)
-    steps = SearchSteps(graph, terms, found, box.lower.numpy(), box.upper.numpy())
+    steps = SearchSteps(graph, terms, names, box.lower.numpy(), box.upper.numpy())
     values = values_of(C) if isinstance(C, Whole) else None
     a_name, cost = (
         _box_search(steps, method, g, y) if values is None else steps.best_of(values.numpy())

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from onnx import helper
 from torch import Generator, Tensor, nn
 
-from costscape.methods.export.traced import Graph, NotTraced, traced
+from costscape.methods.export.traced import Graph, NotTraced, Part, traced
 from costscape.methods.fitted_method import FittedMethod
 from costscape.methods.method import seeded
 from costscape.models import MLP, Standardise
@@ -72,7 +72,7 @@ def distilled(method: FittedMethod, reason: str | None) -> tuple[Graph, Policy, 
     cut = round(len(x) * (1 - HELD_OUT))
     policy = _fit(x[:cut], a[:cut], C, method.seed)
     try:
-        part = traced(policy, [x[:7]], [{0: "rows"}])
+        (part,) = traced([Part(policy, [x[:7]], [{0: "rows"}])])
     except NotTraced as error:
         raise Refusal(f"{start}, and its set has no form in ONNX ({error}).") from error
     graph = Graph(np.float64)

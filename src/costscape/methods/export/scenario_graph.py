@@ -4,22 +4,28 @@ Networks of a blend that are built alike are traced once; the others are the sam
 numbers.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
-from onnx import numpy_helper
 from torch import Tensor, nn
 
 from costscape.methods.ensemble import Blended
-from costscape.methods.export.traced import Graph, traced
+from costscape.methods.export.traced import Graph, Names, Part, Traced
 from costscape.methods.surfaces import ScenarioMethod
-from costscape.methods.weighted.nearest_neighbours import Nearest
 from costscape.scenarios import Scenarios
 from costscape.task import Task
 
 TRACED = 7  # rows of the arguments with which modules are traced
-Traced = dict[Any, Any]  # the ONNX model of each kind of network
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """A model whose forward cannot be traced, with another one that can."""
+
+    def traceable(self) -> nn.Module:
+        """The same model from x to Scenarios, in operations that ONNX has."""
 
 
 class MethodScenarios(nn.Module):
@@ -47,21 +53,6 @@ class MemberScenarios(nn.Module):
         return found.weights, found.values
 
 
-class NearestScenarios(nn.Module):
-    """The k nearest training rows, by distances up to a part of x alone, in double precision."""
-
-    def __init__(self, model: Nearest) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, x: Float[Tensor, "B ..."]) -> tuple[Tensor, Tensor]:
-        model = self.model
-        z, rows = model.scaler(x).flatten(1).double(), model.x.double()
-        distance = rows.square().sum(1) - 2 * z @ rows.T
-        index = distance.topk(model.k, largest=False).indices
-        return torch.full_like(index, 1 / model.k, dtype=x.dtype), model.y[index]
-
-
 class Joined(nn.Module):
     """x, y -> outcomes with the context of their rows."""
 
@@ -73,58 +64,83 @@ class Joined(nn.Module):
         return self.task.join(x, y)
 
 
-def scenario_names(graph: Graph, method: ScenarioMethod) -> list[str]:
-    """Add the nodes; return the names of w and y. The input is called x."""
-    model, x, rows = method._fitted(), rows_like(method, TRACED), {0: "rows"}
-    if not isinstance(model, Blended | Nearest):
-        return graph.call(traced(MethodScenarios(method), [x], [rows]), "x")
-    w, y = _member(graph, model, x, {})
-    task = method.task_
-    assert task is not None
-    if task.joins:
+class ScenarioParts:
+    """The modules whose nodes make the scenarios of a method.
+
+    Args:
+        method: ScenarioMethod. Fitted.
+    """
+
+    def __init__(self, method: ScenarioMethod) -> None:
+        self.model, self.x = method._fitted(), rows_like(method, TRACED)
+        self.parts: list[Part] = []
+        self._place: dict[Any, int] = {}  # of each kind of network among the parts
+        rows, task = {0: "rows"}, method.task_
+        assert task is not None
+        self._joins = False
+        if not isinstance(self.model, Blended | Traceable):
+            self.parts.append(Part(MethodScenarios(method), [self.x], [rows]))
+            return
+        for leaf in _leaves(self.model):
+            if _kind(leaf) not in self._place:
+                self._place[_kind(leaf)] = len(self.parts)
+                self.parts.append(Part(leaf, [self.x], [rows]))
+        self._joins = task.joins
+        if task.joins:
+            y = self._values(self.model)
+            self.parts.append(Part(Joined(task), [self.x, y], [rows, rows if len(y) > 1 else {}]))
+
+    def add(self, graph: Graph, traced: Sequence[Traced]) -> Names:
+        """Add the nodes; return the names of w and y. The input is called x."""
+        if not self._place:
+            return graph.call(traced[0], "x")
+        w, y = self._member(graph, self.model, traced)
+        if self._joins:
+            (y,) = graph.call(traced[len(self.parts) - 1], "x", y)
+        return [w, y]
+
+    def _member(self, graph: Graph, model: nn.Module, traced: Sequence[Traced]) -> Names:
+        if isinstance(model, Blended):
+            return self._union(graph, model, traced)
+        (leaf,) = _leaves(model)
+        return graph.call(traced[self._place[_kind(leaf)]], "x", tensors=_tensors(leaf))
+
+    def _union(self, graph: Graph, model: Blended, traced: Sequence[Traced]) -> Names:
+        """The mixture of the members' scenarios."""
+        own = len(self._values(model)) > 1
+        shares = model.shares or [1 / len(model.members)] * len(model.members)
+        rows = graph.op("Shape", "x", start=0, end=1)
+        dtype = str(self.x.dtype).removeprefix("torch.")
+        weights, values = [], []
+        for member, share in zip(model.members, shares, strict=True):
+            w, y = self._member(graph, member, traced)
+            weights.append(graph.op("Mul", w, graph.constant(share, dtype)))
+            if own:
+                ones = graph.index(*[1] * (self._values(member).ndim - 1))
+                y = graph.op("Expand", y, graph.op("Concat", rows, ones, axis=0))
+            values.append(y)
+        return [graph.op("Concat", *names, axis=1) for names in (weights, values)]
+
+    def _values(self, model: nn.Module) -> Tensor:
         with torch.no_grad():
-            outcomes = model(x).values
-        own = len(outcomes) > 1
-        part = traced(Joined(task), [x, outcomes], [rows, rows if own else {}])
-        (y,) = graph.call(part, "x", y)
-    return [w, y]
+            values: Tensor = model(self.x).values
+        return values
 
 
-def _union(graph: Graph, model: Blended, x: Tensor, known: Traced) -> list[str]:
-    """The mixture of the members' scenarios."""
-    with torch.no_grad():
-        own = len(model(x).values) > 1
-    shares = model.shares or [1 / len(model.members)] * len(model.members)
-    rows = graph.op("Shape", "x", start=0, end=1)
-    weights, values = [], []
-    for member, share in zip(model.members, shares, strict=True):
-        w, y = _member(graph, member, x, known)
-        dtype = str(x.dtype).removeprefix("torch.")
-        weights.append(graph.op("Mul", w, graph.constant(share, dtype)))
-        if own:
-            with torch.no_grad():
-                axes = member(x).values.ndim - 1
-            shape = graph.op("Concat", rows, graph.index(*[1] * axes), axis=0)
-            y = graph.op("Expand", y, shape)
-        values.append(y)
-    return [graph.op("Concat", *names, axis=1) for names in (weights, values)]
-
-
-def _member(graph: Graph, model: nn.Module, x: Tensor, known: Traced) -> list[str]:
+def _leaves(model: nn.Module) -> list[MemberScenarios]:
+    """The networks of a blend, or the model itself, as they are traced."""
     if isinstance(model, Blended):
-        return _union(graph, model, x, known)
-    module = NearestScenarios(model) if isinstance(model, Nearest) else MemberScenarios(model)
-    tensors = dict(module.named_parameters()) | dict(module.named_buffers())
-    kind = (str(module), tuple((name, tuple(t.shape)) for name, t in tensors.items()))
-    if kind not in known:
-        known[kind] = traced(module, [x], [{0: "rows"}])
-    part = type(known[kind])()
-    part.CopyFrom(known[kind])
-    for constant in part.graph.initializer:
-        if constant.name in tensors:
-            array = tensors[constant.name].detach().cpu().numpy()
-            constant.CopyFrom(numpy_helper.from_array(array, constant.name))
-    return graph.call(part, "x")
+        return [leaf for member in model.members for leaf in _leaves(member)]
+    return [MemberScenarios(model.traceable() if isinstance(model, Traceable) else model)]
+
+
+def _tensors(module: nn.Module) -> dict[str, Tensor]:
+    return dict(module.named_parameters()) | dict(module.named_buffers())
+
+
+def _kind(module: nn.Module) -> tuple[Any, ...]:
+    """Equal for modules that are built alike."""
+    return str(module), tuple((name, tuple(t.shape)) for name, t in _tensors(module).items())
 
 
 def rows_like(method: ScenarioMethod, count: int) -> Tensor:

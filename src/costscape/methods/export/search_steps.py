@@ -5,12 +5,11 @@ are (B, J, d) where costs are computed and (B, d, J) where one looks along the g
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from costscape.methods.export.traced import Graph
+from costscape.methods.export.traced import Graph, Traced
 
 Numbers = npt.NDArray[np.float64]
 
@@ -28,14 +27,14 @@ class SearchSteps:
 
     Args:
         graph: Graph. Where the nodes go.
-        terms: the traced module w, y, a -> summands of g (B, J, d).
+        terms: Traced. The module w, y, a -> summands of g (B, J, d).
         scenarios: list of two names. w and y.
         lower: numpy array (d,). Lower bounds.
         upper: numpy array (d,). Upper bounds.
     """
 
     def __init__(
-        self, graph: Graph, terms: Any, scenarios: list[str], lower: Numbers, upper: Numbers
+        self, graph: Graph, terms: Traced, scenarios: list[str], lower: Numbers, upper: Numbers
     ) -> None:
         self.graph, self.terms, self.scenarios = graph, terms, scenarios
         self.lower, self.upper, self.dim = lower, upper, len(lower)
