@@ -62,7 +62,7 @@ def test_answers_are_those_of_the_runtime(exported, file):
         ("/explain", {"rows": [[0.5, 0.5, 0.5]]}, 501, "explains nothing"),
         ("/decide", {"rows": [[0.5, 0.5, 0.5]], "feasible": {"upper": 1}}, 501, "Another set"),
         ("/decide", {"rows": [[0.5, 0.5, 0.5]], "risk": {"cvar": 0.9}}, 501, "A risk needs"),
-        ("/decide", {"rows": [[0.5, 0.5]]}, 422, "row 0"),
+        ("/decide", {"rows": [[0.5, 0.5]]}, 422, "Row 0 needs 3 values"),
         ("/decide", {"rows": [[0.5, 0.5, 90.0]]}, 422, "far outside"),
         ("/decide", {"row": 1}, 422, "needs an object"),
         ("/decide?model=other", {"rows": [[0.5, 0.5, 0.5]]}, 404, "there is no 'other'"),
@@ -115,4 +115,4 @@ def test_the_command_serves_an_exported_file(file):
         assert "onnxruntime" in maps
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(30) in (0, -signal.SIGTERM)  # uvicorn repeats the signal at its end

@@ -169,6 +169,7 @@ def explain_all(jobs: Sequence[Job]) -> list[Any]:
 
 def _in_words(error: Exception, *more: type[Exception]) -> Exception:
     """An error with a sentence for the user as Refused; others as they are."""
+    # by its name: importing Refusal would import torch
     known = isinstance(error, (ValueError, *more)) or type(error).__name__ == "Refusal"
     return Refused(422, str(error)) if known else error
 

@@ -213,3 +213,7 @@ def run_runtime(models: Sequence[str], settings: Settings) -> None:
         server_header=False,
         timeout_graceful_shutdown=int(settings.limits.seconds) + 5,
     )
+
+
+def _json(content: dict[str, Any]) -> Response:
+    return Response(json.dumps(content), media_type="application/json")
