@@ -3,7 +3,8 @@
 Stock orders of seven days from 14 days of sales, the default blend of DF2 after a few epochs.
 `costscape serve` runs in a process of its own, once with the model file and torch, once with the
 ONNX file. The start is the time until /ready answers, and its processor time. Memory is the peak
-of the process after the first decisions. Latency is the processor time of a call of `decide` in this process.
+of the process after the first decisions. Latency is the processor time of a call of `decide` in
+this process.
 
 python benchmarks/bench_runtime.py
 """

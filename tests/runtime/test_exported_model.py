@@ -71,7 +71,7 @@ def test_a_decision_outside_the_set_is_an_error(exported):
         with pytest.raises(RuntimeError, match="outside its Budget: row 0"):
             feasible.check(np.array([a]))
     packs = exported("packs")[3].facts.feasible
-    with pytest.raises(RuntimeError, match="by 0.1"):
+    with pytest.raises(RuntimeError, match=r"by 0\.1"):
         packs.check(np.array([[0.85]]))
 
 
@@ -159,7 +159,7 @@ def test_a_file_that_decides_otherwise_is_refused(exported, tmp_path):
         facts["reference"]["costs"][0] += 1.0
 
     path = changed(exported("wind")[2].path, edit, tmp_path)
-    with pytest.raises(ValueError, match="1 of .* reference rows are decided otherwise"):
+    with pytest.raises(ValueError, match=r"1 of .* reference rows are decided otherwise"):
         runtime.load(path)
 
 
