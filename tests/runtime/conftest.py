@@ -18,7 +18,7 @@ def _inventory():
     """Windows of a series, an LSTM, outcomes as multiples of the level; convex."""
     X = RNG.random((N, 6, 1))
     Y = X.mean(1) + RNG.random((N, 2))
-    encoder = partial(cs.LSTM, 1, hidden=8)
+    encoder = partial(cs.LSTM, 1, hidden=8, layers=1)
     form = cs.WindowLevels(cs.LocationScale())
     task = cs.problems.inventory(days=2)
     model = cs.DF2(task, encoder=encoder, outcomes=form, points=20, folds=2, training=TRAINING)
@@ -56,7 +56,7 @@ def _shared_truck():
     """A budget, which no search of a file takes: the policy is distilled."""
     X = RNG.random((N, 2))
     Y = 4 * X + RNG.random((N, 2))
-    task = cs.newsvendor(under=3.0, over=1.0, capacity=5.0, upper=4.0, dim=2)
+    task = cs.newsvendor(under=3.0, over=1.0, capacity=5.0, dim=2)
     return cs.NearestNeighbours(task, k=7).fit(X, Y), X
 
 

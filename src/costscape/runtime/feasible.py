@@ -87,7 +87,8 @@ class FeasibleSet:
         if self.step is not None and self.origin is not None:
             k = np.round((a - self.origin) / self.step)
             worst.append(np.abs(a - self.origin - k * self.step))
-        return np.maximum(np.concatenate(worst, 1).max(1), 0.0)
+        violation: Numbers = np.maximum(np.concatenate(worst, 1).max(1), 0.0)
+        return violation
 
     def check(self, a: Numbers) -> None:
         """Raise RuntimeError where an action lies outside the set."""

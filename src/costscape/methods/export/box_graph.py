@@ -60,7 +60,8 @@ def box_graph(method: ScenarioMethod, dtype: torch.dtype = torch.float64) -> Gra
     S, d = g.scenarios.weights.shape[1], task.feasible.dim
     w = torch.full((TRACED, S), 1 / S, dtype=dtype)
     outcomes = y if g.shared else y.expand(TRACED, *y.shape[1:]).contiguous()
-    a = torch.lerp(*(end.to(dtype) for end in task.feasible.bounds), 0.5).expand(TRACED, 5, d)
+    lower, upper = (end.to(dtype) for end in task.feasible.bounds)
+    a = ((lower + upper) / 2).expand(TRACED, 5, d)
     rows = {0: "rows"}
     axes = [rows, {} if g.shared else rows, {**rows, 1: "actions"}]
     scenarios = ScenarioParts(method)
@@ -102,7 +103,7 @@ def _box_search(
     finer = (s.grid - 1) // (points - 1)
     if not task.convex and s.cells > 0 and finer > 1:
         step /= finer
-        fine = steps.cut(grid, minima, positions, s.cells, step * np.arange(finer + 1))
+        fine = steps.cut(grid, minima, positions, s.cells, step * np.arange(finer + 1.0))
         minima = steps.local_minima(steps.costs_at(fine), basins)
         t = steps.gather(fine, minima.index)
     parts = SHARED_PARTS if g.shared and not task.convex else 2

@@ -47,7 +47,7 @@ class Policy(nn.Module):
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B d"]:
         z = self.head(self.net(self.scaler(x)))
         if isinstance(self.feasible, Budget) and not isinstance(self.land, Landing):
-            return _onto_budget(z, self.feasible)
+            return onto_budget(z, self.feasible)
         a: Tensor = self.land(z)
         return a
 
@@ -115,7 +115,7 @@ def _loss(
     }
 
 
-def _onto_budget(z: Tensor, C: Budget) -> Tensor:
+def onto_budget(z: Tensor, C: Budget) -> Tensor:
     """The point of the budget nearest to centre + width z, without a branch on numbers."""
     upper, total = C.upper.double(), C.total.double()
     centre = upper * (total / upper.sum()).clamp(max=1) / 2

@@ -45,7 +45,7 @@ def model_bytes(graph: Graph, facts: dict[str, Any]) -> bytes:
     """The file; its metadata have the digest of its graph."""
     kind = {"float32": 1, "float64": 11}[facts["dtype"]]
     d = len(facts["feasible"]["lower"])
-    shapes = {"decision": ["rows", d], "expected_cost": ["rows"]}
+    shapes: dict[str, list[str | int]] = {"decision": ["rows", d], "expected_cost": ["rows"]}
     made = {name for node in graph.nodes for name in node.output}
     outputs = [
         helper.make_tensor_value_info(name, kind, shape)

@@ -194,8 +194,9 @@ def _needed(graph: Any, inputs: Names, outputs: Names, prefix: str, rows_of: Nam
 
 def _searchsorted(sorted_sequence: Any, self: Any, **options: Any) -> Any:
     """How many entries of each row are less than each value: ONNX has no such operator."""
-    from onnxscript import opset20 as op
+    from onnxscript import opset20
 
+    op: Any = opset20  # its types take constants for tensors only
     rows, values = op.Unsqueeze(sorted_sequence, [-2]), op.Unsqueeze(self, [-1])
     below = op.Cast(op.Less(rows, values), to=7)
     return op.ReduceSum(below, [-1], keepdims=0)
