@@ -76,7 +76,7 @@ def test_what_it_cannot_do_gets_a_sentence(file, path, body, status, words):
 
 
 def test_models_metrics_and_a_new_version(exported, file):
-    settings = Settings(token="secret", watch_seconds=0)
+    settings = Settings(token="secret", watch_seconds=0.0)
 
     async def talk(client):
         (before,) = (await client.get("/models")).json()["models"]

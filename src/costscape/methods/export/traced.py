@@ -36,6 +36,7 @@ class Graph:
         self.dtype = np.dtype(dtype)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
+        self._shared: dict[int, dict[str, str]] = {}
         self._count = 0
 
     def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
@@ -63,20 +64,12 @@ class Graph:
         ``tensors`` replace parameters and buffers of the module, by their names.
         """
         prefix = f"{self._name()}."
-        given = dict(zip(part.inputs, inputs, strict=True))
+        given = dict(zip(part.inputs, inputs, strict=True)) | dict.fromkeys(part.rows_of, "x")
+        given |= self._constants_of(part, prefix, tensors)
 
         def renamed(name: str) -> str:
-            if name in part.rows_of:
-                return "x"
             return given.get(name) or (prefix + name if name else "")
 
-        for name, constant in part.constants.items():
-            copy = type(constant)()
-            copy.CopyFrom(constant)
-            if tensors is not None and name in tensors:
-                copy = numpy_helper.from_array(tensors[name].detach().cpu().numpy())
-            copy.name = renamed(constant.name)
-            self.constants.append(copy)
         for node in part.nodes:
             copy = type(node)()
             copy.CopyFrom(node)
@@ -86,6 +79,24 @@ class Graph:
             del copy.metadata_props[:]  # files and lines of the machine that exports
             self.nodes.append(copy)
         return [renamed(name) for name in part.outputs]
+
+    def _constants_of(
+        self, part: "Traced", prefix: str, tensors: Mapping[str, Tensor] | None
+    ) -> dict[str, str]:
+        """The constants of a module by name; calls with the same numbers share them."""
+        if tensors is None and id(part) in self._shared:
+            return self._shared[id(part)]
+        for name, constant in part.constants.items():
+            copy = type(constant)()
+            copy.CopyFrom(constant)
+            if tensors is not None and name in tensors:
+                copy = numpy_helper.from_array(tensors[name].detach().cpu().numpy())
+            copy.name = prefix + constant.name
+            self.constants.append(copy)
+        names = {c.name: prefix + c.name for c in part.constants.values()}
+        if tensors is None:
+            self._shared[id(part)] = names
+        return names
 
     def _name(self) -> str:
         self._count += 1
@@ -189,6 +200,11 @@ def _needed(graph: Any, inputs: Names, outputs: Names, prefix: str, rows_of: Nam
             nodes.append(node)
             needed |= set(node.input)
     constants = {c.name.removeprefix(prefix): c for c in graph.initializer if c.name in needed}
+    for node in [n for n in nodes if n.op_type == "Constant" and n.attribute[0].HasField("t")]:
+        nodes.remove(node)
+        tensor = node.attribute[0].t
+        tensor.name = node.output[0]
+        constants[tensor.name] = tensor
     return Traced(inputs, outputs, nodes[::-1], constants, rows_of)
 
 
