@@ -62,9 +62,10 @@ class Context:
         rows = -(-c.shape[1] // prod(rest))
         c = nn.functional.pad(c, (0, rows * prod(rest) - c.shape[1])).unflatten(1, (rows, *rest))
         between = y.shape[1 : y.ndim - y_dims]
-        c = c.reshape(len(c), *[1] * len(between), rows, *rest)
-        c = c.expand(len(c), *between, rows, *rest)
-        return torch.cat([y.expand(len(c), *y.shape[1:]), c], y.ndim - y_dims)
+        n = c.shape[0]  # len() would fix the rows of an exported model
+        c = c.reshape(n, *[1] * len(between), rows, *rest)
+        c = c.expand(n, *between, rows, *rest)
+        return torch.cat([y.expand(n, *y.shape[1:]), c], y.ndim - y_dims)
 
     def split(self, joined: Any, y_dims: int) -> tuple[Any, Any]:
         """y and c of y', as tensors or as arrays."""

@@ -46,7 +46,7 @@ class Scenarios:
     @property
     def shared(self) -> bool:
         """Whether all x have the same outcomes, and differ in their weights only."""
-        return len(self.values) == 1 and not self.own
+        return not self.own and self.values.shape[0] == 1
 
     def rows(self, i: slice | Int64[Tensor, "n"]) -> "Scenarios":
         """Some of the x; a tensor of indices may repeat them."""
@@ -125,7 +125,7 @@ def union(parts: list[Scenarios], shares: list[float] | None = None) -> Scenario
     if len(parts) == 1:
         return parts[0]
     shares = shares or [1 / len(parts)] * len(parts)
-    rows = max(len(p.values) for p in parts)
+    rows = max(p.values.shape[0] for p in parts)  # len() would fix the rows of an exported model
     values = [p.values.expand(rows, *p.values.shape[1:]) for p in parts]
     weights = torch.cat([share * p.weights for p, share in zip(parts, shares, strict=True)], 1)
     return Scenarios(weights, torch.cat(values, 1), own=not all(p.shared for p in parts))

@@ -1,5 +1,6 @@
 """costscape serve: decisions of fitted models over HTTP."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,17 +9,28 @@ import typer
 from costscape.cli.run_options import errors_in_words
 
 
+class RuntimeName(StrEnum):
+    """What decides: torch with a model file, or onnxruntime with an exported one."""
+
+    torch = "torch"
+    onnx = "onnx"
+
+
 @errors_in_words
 def serve(
     model: Annotated[
         list[str],
         typer.Argument(
-            help="[NAME=]PATH: a model file, or a folder with model.costscape and task.py."
+            help="[NAME=]PATH: a model file, a folder with model.costscape and task.py, or .onnx."
         ),
     ],
     task: Annotated[
         str | None,
         typer.Option(help="cost.py:task, the task of the models. The file is executed."),
+    ] = None,
+    runtime: Annotated[
+        RuntimeName | None,
+        typer.Option(help="onnx for files of model.export; by the suffix .onnx if not given."),
     ] = None,
     host: Annotated[str, typer.Option(help="Others than loopback need a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
@@ -54,13 +66,25 @@ def serve(
     A model file has no code, so the task comes beside it: --task for all models, or task.py in
     the folder of each. New files of a model are loaded and checked while the old version serves.
     """
-    from costscape.serve import Limits, Settings, parse_sources, run, write_references
-    from costscape.serve.service_settings import read_token
+    from costscape.serve.service_settings import Limits, Settings, read_token
+
+    limits = Limits(int(max_mb * 2**20), max_rows, queue_rows, batch_rows, wait_ms, seconds)
+    settings = Settings(host, port, read_token(token_file), strict, watch, limits, log)
+    exported = all(text.endswith(".onnx") for text in model)
+    if runtime is RuntimeName.onnx or (runtime is None and exported):
+        from costscape.serve.runtime_service import run_runtime  # without torch
+
+        if task is not None or make_reference:
+            raise ValueError("An exported model has its task and its reference in the file.")
+        if log is not None:
+            raise ValueError("--log needs a model file, since an exported model is not watched.")
+        run_runtime(model, settings)
+        return
+    from costscape.serve import parse_sources, run, write_references
 
     sources = parse_sources(model, task)
     if make_reference:
         for path in write_references(sources):
             print(path)
         return
-    limits = Limits(int(max_mb * 2**20), max_rows, queue_rows, batch_rows, wait_ms, seconds)
-    run(sources, Settings(host, port, read_token(token_file), strict, watch, limits, log))
+    run(sources, settings)

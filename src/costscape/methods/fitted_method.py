@@ -151,6 +151,25 @@ class FittedMethod(Checked, ABC):
             fitted["bounds"] = [end.tolist() for end in self._task().feasible.bounds]
         saving.write(Path(path), tensors, {**self.to_json(), "fitted": fitted})
 
+    def export(
+        self,
+        path: str | Path,
+        X: Any = None,
+        *,
+        units: dict[str, str] | None = None,
+        distil: bool = True,
+    ) -> Any:
+        """Write the fitted method to one ONNX file; ``costscape.runtime.load`` reads it.
+
+        The file has the networks, the cost and the search over a box, and is compared with the
+        method on kept training rows or on ``X``. Where the search does not fit, a small network
+        learns the decisions, and its loss in cost is in the file and printed; ``distil=False``
+        refuses instead. ``units`` has the unit of columns of X or Y. Returns a summary.
+        """
+        from costscape.methods.export import export
+
+        return export(self, path, X, units, distil)
+
     def to_json(self) -> dict[str, Any]:
         """The class and the settings, the task apart; ``costscape.load`` reads them."""
         settings = {name: getattr(self, name) for name in setting_names(self) if name != "task"}

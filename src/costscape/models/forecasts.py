@@ -157,7 +157,7 @@ class MixtureForecast(ForecastNetwork):
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         logits, m, s = self._parts_in_user_units(x)
         edges = logits.softmax(-1).cumsum(-1)
-        u = self.uniforms.expand(len(x), -1).contiguous()
+        u = self.uniforms.expand(x.shape[0], -1).contiguous()
         c = torch.searchsorted(edges, u).clamp(max=logits.shape[1] - 1)
         c = c.reshape(*c.shape, *(1,) * len(self.y_shape)).expand(*c.shape, *self.y_shape)
         y = m.gather(1, c) + s.gather(1, c) * self.normals

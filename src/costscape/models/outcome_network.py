@@ -109,7 +109,7 @@ class OutcomeNetwork(nn.Module):
 
     def _weights(self, q: Float[Tensor, "B out"]) -> Float[Tensor, "B S"]:
         if self.keys.ndim == 1:
-            return self.keys.softmax(0).expand(len(q), -1)
+            return self.keys.softmax(0).expand(q.shape[0], -1)
         affinity: Tensor = q @ self.keys.T / self.keys.shape[1] ** 0.5
         return affinity.softmax(-1)
 

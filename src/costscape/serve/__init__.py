@@ -1,11 +1,9 @@
-"""Serve decisions over HTTP: ``costscape serve MODEL``, or ``create_app`` in another server."""
+"""Serve decisions over HTTP: ``costscape serve MODEL``, or ``create_app`` in another server.
 
-from costscape.serve.process import run as run
-from costscape.serve.process import write_references as write_references
-from costscape.serve.reference import Reference as Reference
-from costscape.serve.reference import make_reference as make_reference
-from costscape.serve.service import create_app as create_app
-from costscape.serve.service_settings import Limits as Limits
-from costscape.serve.service_settings import Settings as Settings
-from costscape.serve.source import Source as Source
-from costscape.serve.source import parse_sources as parse_sources
+``__init__.pyi`` lists the names. Each is imported when it is first used: a service of an exported
+model needs no torch.
+"""
+
+from costscape.lazy_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

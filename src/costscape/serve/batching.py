@@ -14,11 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from costscape.serve.question import Question
 from costscape.serve.refused import Refused
-from costscape.serve.served_model import Answer, ServedModel
 from costscape.serve.service_settings import Limits
-from costscape.task import Refusal
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +23,17 @@ class Job:
     """The rows and the question of one request, and the version that answers it.
 
     Args:
-        served: ServedModel. The version that was current when the request came.
+        served: ServedModel or RuntimeModel. The version that was current when the request came.
         rows: numpy array (n, ...).
-        question: Question.
+        question: Question, default None for a model of the runtime.
         request_id: str, default "". Names the request in the log of decisions.
         keys: list of dict, default empty. What the client calls each row.
         trial: bool, default False. Nobody will carry the decisions out: they are not logged.
     """
 
-    served: ServedModel
+    served: Any  # a type of ours would import torch, which the runtime is without
     rows: np.ndarray
-    question: Question
+    question: Any = None
     request_id: str = ""
     keys: Sequence[dict[str, Any]] = field(default_factory=list)
     trial: bool = False
@@ -139,12 +136,12 @@ class Batcher:
         return batch
 
 
-def decide_all(jobs: Sequence[Job]) -> list[Answer | Exception]:
+def decide_all(jobs: Sequence[Job]) -> list[Any]:
     """One call for each version and question; a job that fails leaves the others unharmed."""
-    groups: dict[tuple[int, Question], list[int]] = {}
+    groups: dict[tuple[int, Any], list[int]] = {}
     for i, job in enumerate(jobs):
         groups.setdefault((id(job.served), job.question), []).append(i)
-    results: list[Answer | Exception] = [RuntimeError()] * len(jobs)
+    results: list[Any] = [RuntimeError()] * len(jobs)
     for members in groups.values():
         first = jobs[members[0]]
         try:
@@ -180,7 +177,8 @@ def explain_all(jobs: Sequence[Job]) -> list[Any]:
 
 def _in_words(error: Exception, *more: type[Exception]) -> Exception:
     """An error with a sentence for the user as Refused; others as they are."""
-    known = isinstance(error, (ValueError, Refusal, *more))
+    # by its name: importing Refusal would import torch
+    known = isinstance(error, (ValueError, *more)) or type(error).__name__ == "Refusal"
     return Refused(422, str(error)) if known else error
 
 

@@ -4,8 +4,6 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from costscape.serve.served_model import ServedModel
-
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 ROWS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
@@ -43,9 +41,9 @@ class Metrics:
         )
         self._serving: dict[str, tuple[str, str, str]] = {}
 
-    def serve(self, served: ServedModel) -> None:
+    def serve(self, served: Any) -> None:
         """Take over another version of a model."""
-        labels = (served.name, served.version, served.model.record_.date)
+        labels = (served.name, served.version, served.describe()["fit_date"])
         if (old := self._serving.get(served.name)) is not None:
             self.info.remove(*old)
         self._serving[served.name] = labels

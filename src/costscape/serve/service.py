@@ -46,7 +46,7 @@ class Service:
 
     def __init__(self, sources: Sequence[Source], settings: Settings) -> None:
         self.settings, self.metrics = settings, Metrics()
-        self.versions = Versions(sources, self._reloaded)
+        self.versions = Versions(sources, ServedModel.checked, self._reloaded)
         for served in self.versions:
             self.metrics.serve(served)
         one = replace(settings.limits, batch_rows=1, queue_rows=EXPLAIN, wait_ms=0.0)

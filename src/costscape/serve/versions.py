@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from costscape.serve.refused import Refused
-from costscape.serve.served_model import ServedModel
-from costscape.serve.source import Source
 
-Report = Callable[[str, ServedModel, str | None], None]  # model, current version, error if any
+Report = Callable[[str, Any, str | None], None]  # model, current version, error if any
 
 
 class Versions:
@@ -15,21 +14,28 @@ class Versions:
 
     Args:
         sources: where they come from. All are loaded at once; an error of any is raised.
+        load: makes a checked version of a source, such as ``ServedModel.checked``.
         report: called after each attempt to load another version, with the version that serves
             now and the reason why the new one was refused, if it was.
     """
 
-    def __init__(self, sources: Sequence[Source], report: Report | None = None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Any],
+        load: Callable[[Any], Any],
+        report: Report | None = None,
+    ) -> None:
+        self._load = load
         self._sources = {source.name: source for source in sources}
         self._seen = {source.name: source.state() for source in sources}
-        self._current = {source.name: ServedModel.checked(source) for source in sources}
+        self._current = {source.name: load(source) for source in sources}
         self._locks = {name: asyncio.Lock() for name in self._sources}
         self.report: Report = report or (lambda name, served, error: None)
 
-    def __iter__(self) -> Iterator[ServedModel]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(list(self._current.values()))
 
-    def get(self, name: str | None) -> ServedModel:
+    def get(self, name: str | None) -> Any:
         """The current version of a model; None for the only one."""
         if name is None and len(self._current) == 1:
             return next(iter(self._current.values()))
@@ -42,11 +48,11 @@ class Versions:
             )
         return self._current[name]
 
-    def source(self, served: ServedModel) -> Source:
+    def source(self, served: Any) -> Any:
         """Where a model comes from."""
         return self._sources[served.name]
 
-    async def reload(self, name: str) -> ServedModel:
+    async def reload(self, name: str) -> Any:
         """Load the files of a model again; Refused where they fail, and the old version stays.
 
         Requests that came before finish with the version they began with.
@@ -56,7 +62,7 @@ class Versions:
             source = self._sources[name]
             self._seen[name] = source.state()  # before reading: a later change is seen again
             try:
-                new = await asyncio.to_thread(ServedModel.checked, source)
+                new = await asyncio.to_thread(self._load, source)
             except Exception as error:  # also what the user's code raises
                 reason = f"{type(error).__name__}: {error}"
                 self.report(name, old, reason)

@@ -88,8 +88,8 @@ def cut_cells(g: Costs, points: Points, least: float, parts: int) -> Points:
     has several dips in a cell, and take fewer rounds.
     """
     t, cost, step = points.t, points.cost, points.step
-    moves = torch.arange(1 - parts, parts, device=t.device).to(t)
-    moves = moves[moves != 0][:, None, None]
+    ranges = [torch.arange(*ends, device=t.device) for ends in ((1 - parts, 0), (1, parts))]
+    moves = torch.cat(ranges).to(t)[:, None, None]
     while step > least:
         step /= parts
         tried = (t[:, None] + step * moves).clamp(0, 1)  # (B, moves, n, d)

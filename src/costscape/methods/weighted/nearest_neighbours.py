@@ -107,3 +107,22 @@ class Nearest(nn.Module):
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         y = self.y[self.nearest(x)]
         return Scenarios(y.new_full((len(x), self.k), 1 / self.k), y, own=True)
+
+    def traceable(self) -> nn.Module:
+        """The same without blocks of rows, for export."""
+        return _NearestAtOnce(self)
+
+
+class _NearestAtOnce(nn.Module):
+    """Distances are squared, and without the part of x, which is the same for all rows."""
+
+    def __init__(self, model: Nearest) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
+        model = self.model
+        z, rows = model.scaler(x).flatten(1).double(), model.x.double()
+        distance = rows.square().sum(1) - 2 * z @ rows.T
+        index = distance.topk(model.k, largest=False).indices
+        return Scenarios(torch.full_like(index, 1 / model.k, dtype=x.dtype), model.y[index], True)
