@@ -319,7 +319,7 @@ def test_a_recipe_of_the_paper_runs_from_end_to_end(monkeypatch, tmp_path):
     some = [
         run
         for run in whole
-        if (run.problem, run.method) in {("inventory", "df2"), ("vaccine", "wsaa-knn")}
+        if (run.problem, run.method) in {("inventory", "df2"), ("inventory", "wsaa-knn")}
         or (run.problem, run.method) == ("inventory", "constant")
     ]
     monkeypatch.setattr(paper_runs, "table", lambda quick: some if quick else 1 / 0)

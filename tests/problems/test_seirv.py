@@ -197,7 +197,7 @@ def infected_and_gradients(arguments, rates, leaves, **settings):
 @pytest.mark.parametrize("group", [1, 3, 10**6])
 @pytest.mark.parametrize("days", [7, 16])
 def test_values_and_gradients_do_not_depend_on_the_groups(group, days, monkeypatch):
-    problem = sample_problem(0, 3, 7)
+    problem = sample_problem(0, 2, 4)
     expected = infected_and_gradients(*problem, days=days)
     monkeypatch.setitem(seirv.GROUP, "cpu", group)
     for one, other in zip(infected_and_gradients(*problem, days=days), expected, strict=True):
