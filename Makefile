@@ -4,11 +4,11 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # three workers for two cores: tests that wait for processes of their own leave a core idle
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
-# the parts below the methods are tested with every shape checked, which takes half as long again;
-# all other tests run without these checks
+# the parts below the methods are tested with every shape checked, which takes half as long again,
+# the solvers by the tests that all of them share; all other tests run without these checks
 SHAPES := --jaxtyping-packages=costscape,beartype.beartype
-PARTS := $(addprefix tests/,checks data models risk sets solvers training \
-  methods/test_df2_loss.py test_arrays.py test_block_bootstrap.py \
+PARTS := $(addprefix tests/,checks data models risk sets training \
+  solvers/test_every_solver.py methods/test_df2_loss.py test_arrays.py test_block_bootstrap.py \
   test_context.py test_evaluation.py test_scenarios.py test_task.py)
 # what takes minutes in one piece begins first, so that no core is idle at the end
 ORDER := --no-loadscope-reorder tests/test_site.py tests/bench tests src
