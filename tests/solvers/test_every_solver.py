@@ -8,15 +8,18 @@ from costscape import (
     BoxRelaxation,
     Budget,
     Convex,
+    CoupledRows,
     Exhaustive,
     ExpectedCost,
     Finite,
+    FrankWolfe,
     MirrorDescent,
     Polytope,
     ProjectedAdam,
     Scenarios,
     Separable,
     SeparableTask,
+    SharedCapacity,
     Simplex,
     Task,
 )
@@ -45,6 +48,14 @@ def bowl_cvxpy(y, a):
     return cp.sum(cp.square(y - a), axis=1) + 0.5 * cp.square(y.sum(1) - cp.sum(a))
 
 
+def square(y, a):
+    return (y - a) ** 2
+
+
+TWO_ROWS = {
+    "G": [[1.0, 1.0], [1.0, -1.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]],
+    "h": [1.0, 0.5, 1.0, 1.0, 1.0, 1.0],
+}
 TRIANGLE = {"G": [[-1.0, 0.0], [0.0, -1.0], [1.0, 2.0]], "h": [0.0, 0.0, 2.0]}
 CASES = {
     "separable-convex": (Separable(), synthetic_convex()),
@@ -54,6 +65,12 @@ CASES = {
     "mirror-simplex": (MirrorDescent(), Task(bowl, Simplex(total=2.0, dim=2))),
     "mirror-budget": (MirrorDescent(), Task(bowl, Budget(total=2.0, dim=2, upper=0.8))),
     "convex": (Convex(), Task(bowl, Polytope(**TRIANGLE), convex=True, cvxpy=bowl_cvxpy)),
+    "frank-wolfe": (FrankWolfe(), Task(bowl, Simplex(total=2.0, dim=2), convex=True)),
+    "capacity": (
+        SharedCapacity(),
+        SeparableTask(square, Budget(total=1.0, dim=2, upper=0.8), convex=True),
+    ),
+    "coupled-rows": (CoupledRows(), SeparableTask(square, Polytope(**TWO_ROWS), convex=True)),
     "exhaustive": (
         Exhaustive(),
         Task(
