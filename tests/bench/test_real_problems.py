@@ -66,8 +66,8 @@ def quick(method, name):
 
 
 def test_df2_completes_on_the_wave(small):
-    # over eight times as many simulated days as vaccine, for the same code: one network will do
-    test_methods_complete_on_every_real_problem(small, "vaccine-wave", "df2-quick")
+    # over eight times as many simulated days as vaccine, for the same code
+    test_methods_complete_on_every_real_problem(small, "vaccine-wave", "df2")
 
 
 @pytest.mark.filterwarnings("ignore::costscape.OutOfRange")  # of a few hours of training rows
