@@ -12,10 +12,10 @@ from torch import Generator, Tensor
 
 from costscape.task import Task
 
-SEGMENTS, OUTCOMES, POINTS = 6, 4, 65
-HALVINGS = 9  # cells are then 1 / 32,768 of a segment, which single precision resolves
+SEGMENTS, OUTCOMES, POINTS = 4, 2, 33  # few, since some costs are simulations
+HALVINGS = 10  # cells are then 1 / 32,768 of a segment, which single precision resolves
 JUMP = 0.01  # of the spread of f along its segment: less is put down to rounding
-ACTIONS = 32
+ACTIONS = 16
 FLAT = 0.25  # share of actions without slope
 
 LOCAL = (
