@@ -35,9 +35,9 @@ print(type(task).__name__, "on a", type(task.feasible).__name__, "with", task.fe
 # %% [markdown]
 # ## Fit
 #
-# We train one network for 8 epochs. A plain network reads the 24 hours as one row; for `farm.train.x`
-# as it is, hour by hour, DF2 would take an LSTM, which is slow on a CPU. `Absolute` outcomes are the
-# fastest form: all rows share the same outcomes, and only their weights depend on `x`.
+# We train one network for 8 epochs. It reads the 24 hours as one row. For `farm.train.x` as it is,
+# hour by hour, DF2 would take an LSTM, which is slow on a CPU. `Absolute` outcomes are the fastest
+# form: all rows share the same outcomes, and only their weights depend on `x`.
 
 # %%
 model = cs.DF2(
