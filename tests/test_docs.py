@@ -54,6 +54,8 @@ def execute(monkeypatch, tmp_path):
     for module in (df2, forecasting):
         monkeypatch.setattr(module, "fit_all", brief)
     monkeypatch.chdir(tmp_path)
+    # the data of the package, as a reader has it; the public file of sales takes seconds to read
+    monkeypatch.delenv("COSTSCAPE_DATA", raising=False)
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(120, 14))
     names = {"X": x, "Y": x[:, :7] + rng.uniform(size=(120, 7))}

@@ -48,7 +48,7 @@ print(
 # corner of the budget in each step, and bounds its own error.
 
 # %%
-solver = cs.FrankWolfe(steps=10)
+solver = cs.FrankWolfe(steps=6)
 planner = cs.NearestNeighbours(task, k=3, solver=solver)
 planner.fit(train.x[-60:], train.y[-60:])
 x, y = test.x[::24], test.y[::24]

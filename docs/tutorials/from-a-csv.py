@@ -52,13 +52,12 @@ train, val, test = table.split()
 model = cs.DF2.quick(task).fit(*train, val=val)
 constant = cs.Constant(task).fit(*train, val=val)
 for name, method in (("DF2.quick", model), ("constant", constant)):
-    print(f"{name:10}", cs.evaluate(method, *test, block=7 * table.block))
-
-# %%
+    result = cs.evaluate(method, *test, block=7 * table.block)
+    print(f"{name:14} cost {result.cost:5.2f} (standard error {result.standard_error:.2f})")
 last_week = test.X[["sold_lag7"]].to_numpy()
 sold = test.Y.to_numpy()
 cost = 4 * (sold - last_week).clip(0) + (last_week - sold).clip(0)
-print(f"as a week ago: cost {cost.mean():.3f}")
+print(f"as a week ago  cost {cost.mean():5.2f}")
 
 # %% [markdown]
 # Which method is best for *your* file? `cs.compare(task, table.X, table.Y, gap=table.block)` tests

@@ -76,7 +76,7 @@ orders = model.decide(X.iloc[new])
 print(orders.round(1).head(4))
 
 # %% [markdown]
-# Frames come back as frames, with the index of `X` and the columns of `Y`.
+# `decide` returns a frame for a frame, with the index of `X` and the columns of `Y`.
 #
 # ## Is it worth it?
 #
