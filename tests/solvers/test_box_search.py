@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import costscape.solvers.box_search as module
-import costscape.solvers.cost_table as table
+import costscape.solvers.grid_search as table
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
 from costscape.expectation import CACHE, SEARCH
 from costscape.problems import inventory, synthetic_convex, synthetic_nonconvex, wind_bidding

@@ -21,7 +21,8 @@ from costscape.methods.surfaces import SurfaceMethod
 from costscape.models import Builder, Standardise, encoder_for
 from costscape.models.cost_network import Free, InputConvex, Surface, SurfaceAt
 from costscape.solvers import Auto, Solver
-from costscape.task import Cost, SeparableTask, Task
+from costscape.task import SeparableTask, Task
+from costscape.task_arguments import Cost
 from costscape.training import Fit, Training, fit_all
 from costscape.training.settings import check_ema
 

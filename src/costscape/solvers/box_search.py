@@ -33,11 +33,12 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
-from costscape.solvers.cost_table import cost_table, fits
-from costscape.solvers.grid_minima import (
+from costscape.solvers.grid_search import (
     Costs,
     Points,
+    cost_table,
     cut_cells,
+    fits,
     local_minima,
     may_be_lowest,
     promising_cells,
