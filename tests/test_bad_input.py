@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import costscape as cs
-from costscape.training.settings import Checked, _fits
+from costscape.training.settings import Checked, Count, Range, _fits
 
 BOX = cs.Box(0.0, 4.0, dim=1)
 RNG = np.random.default_rng(0)
@@ -49,6 +49,36 @@ def test_every_setting_refuses_what_it_cannot_be(cls, name, hint):
         if not _fits(wrong, hint):
             with pytest.raises((TypeError, ValueError), match=name):
                 made(cls, **{name: wrong})
+
+
+@pytest.mark.parametrize(
+    ("ends", "inside", "outside", "words"),
+    [
+        ("[]", (0, 1), (-1e-9, 1.1), "of at least 0 and at most 1"),
+        ("[)", (0, 0.99), (-1e-9, 1), "of at least 0 and below 1"),
+        ("(]", (1e-9, 1), (0, 1.1), "above 0 and at most 1"),
+        ("()", (1e-9, 0.99), (0, 1), "above 0 and below 1"),
+    ],
+)
+def test_a_range_has_the_ends_of_its_interval(ends, inside, outside, words):
+    found = Range(0.0, 1.0, ends)
+    assert str(found) == words
+    assert all(found.holds(value) for value in inside)
+    assert not any(found.holds(value) for value in (*outside, math.inf, -math.inf))
+
+
+def test_each_value_of_a_tuple_is_checked():
+    sizes, pair = tuple[Count, ...], tuple[float, float]
+    assert _fits((1, 5), sizes)
+    assert _fits((1.0, 2), pair)
+    for wrong in (5, (), (5, 0), (5, "a"), [5]):
+        assert not _fits(wrong, sizes)
+    for wrong in ((1.0,), (1.0, 2.0, 3.0), (1.0, "a")):
+        assert not _fits(wrong, pair)
+    with pytest.raises(ValueError, match=r"tuple \(a number above 0, \.\.\.\) or None"):
+        cs.SOEBM(TASK, variances=())
+    with pytest.raises(TypeError, match="variances"):
+        cs.SOEBM(TASK, variances=(0.1, "a"))
 
 
 def test_numbers_of_numpy_are_those_of_python():

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from costscape.whole_file import sweep_parts, write_whole
+from costscape.whole_file import replacing, sweep_parts, write_whole
 
 
 def test_content_replaces_content_and_no_part_stays(tmp_path):
@@ -34,6 +34,20 @@ def test_a_full_disk_leaves_the_old_file_and_says_so(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("error", [ConnectionError, KeyboardInterrupt])
+def test_an_error_while_a_file_is_written_leaves_the_old_one(tmp_path, error):
+    def write():
+        with replacing(tmp_path / "file") as out:
+            out.write(b"half")
+            raise error("cut off")
+
+    write_whole(tmp_path / "file", b"old")
+    with pytest.raises(error, match=r"^cut off$"):
+        write()
     assert (tmp_path / "file").read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 

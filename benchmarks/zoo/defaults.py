@@ -52,7 +52,7 @@ def run(problem, name, device="cpu"):
     import torch
 
     import costscape as cs
-    from costscape.bench.catalog import method_of
+    from costscape.bench.method_names import method_of
     from costscape.bench.provenance import commit
     from costscape.bench.zoo import ZOO
 

@@ -17,6 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from costscape.frame_index import as_numpy, check_agree, check_order, is_plain
+
 LISTED = 12  # columns that an error names at most
 
 
@@ -132,24 +134,15 @@ def read_pairs(
             f"X{of} and Y{of} need the same number of rows, but have {len(x)} and {len(y)}. "
             f"Each row of X goes with the outcome that followed it."
         )
-    if _is_frame(X) and _is_frame(Y) and not X.index.equals(Y.index):
-        _check_labels(X.index, Y.index, of)
+    if _is_frame(X) and _is_frame(Y):
+        check_agree(X.index, Y.index, of)
     return x, y
 
 
 def check_time_order(value: Any, name: str) -> None:
     """Raise ValueError where a frame has dates as (first) labels that go back in time."""
-    if not _is_frame(value):
-        return
-    index = value.index.get_level_values(0)
-    if index.is_monotonic_increasing:
-        return
-    if index.inferred_type in ("datetime64", "datetime", "date", "period"):
-        i = next(i for i in range(1, len(index)) if not index[i - 1] <= index[i])
-        raise ValueError(
-            f"{name} needs rows in order of time, since the latest rows choose the epoch, but row "
-            f"{i} ({index[i]}) follows {index[i - 1]}. Sort X and Y with .sort_index()."
-        )
+    if _is_frame(value):
+        check_order(value.index.get_level_values(0), name)
 
 
 def columns_of(value: Any) -> list[Any] | None:
@@ -170,22 +163,8 @@ def labels_of(X: Any, Y: Any) -> np.ndarray | None:
     their time zone, periods become their first moment, line breaks in texts become spaces.
     """
     frames = [value.index for value in (X, Y) if _is_frame(value)]
-    index = next((index for index in frames if not _is_plain(index)), None)
-    if index is None:
-        return None
-    if index.inferred_type == "period":
-        index = index.to_timestamp()
-    if index.inferred_type == "datetime64":
-        return np.array(index.tz_localize(None), dtype="datetime64[ns]")
-    if index.inferred_type == "integer":
-        return np.array(index, dtype=np.int64)
-    return np.array([" ".join(_text(label).splitlines()) for label in index])
-
-
-def _text(label: Any) -> str:
-    """A label, or its parts, such as a date and a group, as people write them."""
-    parts = label if isinstance(label, tuple) else (label,)
-    return ", ".join(str(part).removesuffix(" 00:00:00") for part in parts)
+    index = next((index for index in frames if not is_plain(index)), None)
+    return None if index is None else as_numpy(index)
 
 
 def names_of(value: Any) -> tuple[str, ...] | None:
@@ -219,22 +198,6 @@ def check_names(value: Any, name: str, needed: Sequence[str] | None) -> None:
         f"{name} needs the columns of fit, {_listed(needed)}, but {' and '.join(came)}. Add, "
         f"rename or drop columns."
     )
-
-
-def _check_labels(x: Any, y: Any, of: str) -> None:
-    """x and y are indexes of pandas with as many labels, not all equal."""
-    i = next((i for i in range(len(x)) if x[i] != y[i]), 0)
-    at = f"row {i} is {x[i]} in X and {y[i]} in Y"
-    if set(x) == set(y):
-        raise ValueError(
-            f"X{of} and Y{of} need rows in the same order, but have the same labels in another "
-            f"order: {at}. Write Y = Y.loc[X.index]."
-        )
-    if not any(list(labels) == list(range(len(x))) for labels in (x, y)):
-        raise ValueError(
-            f"X{of} and Y{of} need the same labels, but {at}. Join them by their labels, or, if "
-            f"rows go together by position, write Y = Y.set_axis(X.index)."
-        )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -318,12 +281,6 @@ def _place(value: Any, at: tuple[int, ...]) -> str:
         return f"{row}, position {at[1:]}"
     column = value.columns[at[1]] if _is_frame(value) else at[1]
     return f"{row}, column {column!r}"
-
-
-def _is_plain(index: Any) -> bool:
-    """Whether the labels are 0, 1, 2, ..."""
-    integers = index.inferred_type == "integer"
-    return integers and bool((np.asarray(index) == np.arange(len(index))).all())
 
 
 def _is_frame(value: Any) -> bool:

@@ -1,10 +1,8 @@
 """The cost f(y, a) of an action a at an outcome y, over a feasible set C."""
 
 from collections.abc import Callable, Sequence
-from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -12,11 +10,22 @@ from costscape.chance import Chance
 from costscape.context import Column, Context, SetOfContext, WithContext, as_context
 from costscape.sets import ConstraintSet, RowSets, Whole
 from costscape.sets.row_sets import ScaledRows
+from costscape.task_arguments import (
+    Cost,
+    Normal,
+    OfNormals,
+    Sets,
+    SumOfTerms,
+    as_set,
+    batch_shape,
+    check_callable,
+    check_options,
+    of_shape,
+    takes,
+    terms_of,
+)
 
-Cost = Callable[..., Tensor]  # of y and a, and of x where it has a third argument
-Sets = Callable[[Tensor], ConstraintSet]
 T = TypeVar("T", bound="Task")
-Normal = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Refusal(TypeError):
@@ -56,6 +65,7 @@ class Task(nn.Module):
             function ``feasible`` see as their x, in this order; None for all.
         chance: Chance, default None. A service level that decisions keep, see ``decide``.
 
+    >>> import torch
     >>> from costscape.sets import Box
     >>> task = Task(lambda y, a: (y - a).abs().sum(-1), Box(0.0, 3.0, dim=2))
     >>> task.cost(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0]))
@@ -77,20 +87,15 @@ class Task(nn.Module):
         chance: Chance | None = None,
     ) -> None:
         super().__init__()
-        _check_callable(cost, "Task", "cost")
-        _check_options(convex=convex, y_dims=y_dims, width=width)
+        check_callable(cost, "Task", "cost")
+        check_options(convex, y_dims, width, chance)
         for name, f in {"hindsight": hindsight, "cvxpy": cvxpy, "normal": normal}.items():
             if f is not None:
-                _check_callable(f, "Task", name)
-        if chance is not None and not isinstance(chance, Chance):
-            raise TypeError(
-                f"Task needs chance to be such as Chance(lambda y, a: y - a, level=0.9), but got "
-                f"{chance!r} of type {type(chance).__name__}."
-            )
+                check_callable(f, "Task", name)
         self.f = cost
-        self.feasible = _as_set(feasible)
+        self.feasible = as_set(feasible)
         # whether the cost has the context as its third argument
-        self.sees_x = _takes(cost.terms if isinstance(cost, _SumOfTerms) else cost, 3)
+        self.sees_x = takes(cost.terms if isinstance(cost, SumOfTerms) else cost, 3)
         self.context: Context | None = None
         if self.sees_x or isinstance(self.feasible, SetOfContext) or context is not None:
             self.context = as_context(context)
@@ -114,7 +119,7 @@ class Task(nn.Module):
     ) -> Float[Tensor, "..."]:
         """f(y, a), with its shape checked; x (*batch, ...) where the cost has a third argument."""
         value = self.f(y, a, *self._seen(x))
-        return _of_shape(value, _batch(y, a, self.y_dims), "cost", y, a)
+        return of_shape(value, batch_shape(y, a, self.y_dims), "cost", y, a)
 
     @property
     def separable(self) -> bool:
@@ -130,7 +135,7 @@ class Task(nn.Module):
     ) -> Float[Tensor, "... d"]:
         """The d summands of f(y, a) of a ``separable`` task, with their shape checked."""
         if isinstance(self, SeparableTask):
-            return _terms(self.f_terms, y, a, self.y_dims, *self._seen(x))
+            return terms_of(self.f_terms, y, a, self.y_dims, *self._seen(x))
         return self.cost(y, a, x).unsqueeze(-1)
 
     def bound(
@@ -219,17 +224,14 @@ class Task(nn.Module):
             )
         return (self.context.of(x),)
 
-    def of_normals(self) -> "Task":
+    def of_normals(self: T) -> T:
         """The same choice where an outcome is a normal law: y' = (m, s), side by side."""
-        return Task(self._normal(), self.feasible, convex=self.convex)
-
-    def _normal(self) -> "_OfNormals":
         if self.normal is None or self.y_dims != 1:
             raise Refusal(
                 "The expected cost under a normal law is needed in closed form, and this task was "
                 "made without normal=. Pass draws=1000, say, to average over draws instead."
             )
-        return _OfNormals(self.normal)
+        return type(self)(OfNormals(self.normal), self.feasible, convex=self.convex)
 
 
 class SeparableTask(Task):
@@ -248,6 +250,7 @@ class SeparableTask(Task):
         context: names or numbers of columns, default None, as for ``Task``.
         chance: Chance, default None, as for ``Task``.
 
+    >>> import torch
     >>> from costscape.sets import Box
     >>> task = SeparableTask(lambda y, a: (y - a).abs(), Box(0.0, 3.0, dim=2), convex=True)
     >>> task.cost(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0]))
@@ -267,9 +270,9 @@ class SeparableTask(Task):
         context: Column | Sequence[Column] | None = None,
         chance: Chance | None = None,
     ) -> None:
-        _check_callable(terms, "SeparableTask", "terms")
+        check_callable(terms, "SeparableTask", "terms")
         super().__init__(
-            _SumOfTerms(terms, y_dims),
+            SumOfTerms(terms, y_dims),
             feasible,
             convex=convex,
             hindsight=hindsight,
@@ -280,70 +283,6 @@ class SeparableTask(Task):
             chance=chance,
         )
         self.f_terms = terms
-
-    def of_normals(self) -> "SeparableTask":
-        return SeparableTask(self._normal(), self.feasible, convex=self.convex)
-
-
-class _OfNormals:
-    def __init__(self, normal: Normal) -> None:
-        self.normal = normal
-
-    def __call__(self, y: Tensor, a: Tensor) -> Tensor:
-        m, s = y.chunk(2, -1)
-        return self.normal(m, s, a)
-
-
-class _SumOfTerms:
-    """A class, not a lambda on self, so that a copied task uses its copy of terms."""
-
-    def __init__(self, terms: Cost, y_dims: int) -> None:
-        self.terms = terms
-        self.y_dims = y_dims
-
-    def __call__(self, y: Tensor, a: Tensor, *x: Tensor) -> Tensor:
-        return _terms(self.terms, y, a, self.y_dims, *x).sum(-1)
-
-
-def _terms(f: Cost, y: Tensor, a: Tensor, y_dims: int, *x: Tensor) -> Tensor:
-    return _of_shape(f(y, a, *x), (*_batch(y, a, y_dims), a.shape[-1]), "terms", y, a)
-
-
-def _batch(y: Tensor, a: Tensor, y_dims: int) -> tuple[int, ...]:
-    """The broadcast batch shape; torch.broadcast_shapes takes longer than a small decision."""
-    one, other = y.shape[: y.ndim - y_dims], a.shape[:-1]
-    if len(one) == len(other) and all(
-        p == q or 1 in (p, q) for p, q in zip(one, other, strict=True)
-    ):
-        return tuple(q if p == 1 else p for p, q in zip(one, other, strict=True))
-    return tuple(torch.broadcast_shapes(one, other))
-
-
-def _takes(f: Callable[..., Any], count: int) -> bool:
-    """Whether f must be called with so many arguments, as cost(y, a, x) with three."""
-    try:
-        given = signature(f.forward if isinstance(f, nn.Module) else f).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in kinds and p.default is p.empty for p in given) == count
-
-
-def _as_set(feasible: ConstraintSet | Sets) -> ConstraintSet:
-    if isinstance(feasible, RowSets):
-        raise TypeError(
-            f"Task needs one set, or a function of x that returns one for each row, but got sets "
-            f"of {len(feasible)} rows. Write feasible=lambda x: Box(0.0, x[:, :3]), say, or pass "
-            f"these sets to decide(X, feasible=...)."
-        )
-    if isinstance(feasible, ConstraintSet):
-        return feasible
-    if not _takes(feasible, 1) or isinstance(feasible, type):
-        raise TypeError(
-            f"Task needs a set of allowed actions such as Box(0.0, 1.0, dim=3), but got "
-            f"{feasible!r} of type {type(feasible).__name__}. The order is Task(cost, set)."
-        )
-    return SetOfContext(feasible)
 
 
 def _check_facts(task: Task, hindsight: Any, normal: Normal | None) -> None:
@@ -357,50 +296,3 @@ def _check_facts(task: Task, hindsight: Any, normal: Normal | None) -> None:
             "hindsight= knows no set, so a task whose set is a function of x cannot have it. "
             "Leave hindsight out."
         )
-
-
-def _check_options(convex: bool, y_dims: int, width: int | None) -> None:
-    if not isinstance(convex, bool):
-        raise TypeError(f"Task needs convex to be True or False, but got {convex!r}.")
-    for name, count in {"y_dims": y_dims, "width": width}.items():
-        if count is not None and not (isinstance(count, int) and count >= 1):
-            raise ValueError(
-                f"Task needs {name} to be a whole number of at least 1, but got {count!r}."
-            )
-
-
-def _check_callable(f: Any, owner: str, name: str) -> None:
-    if not callable(f):
-        raise TypeError(
-            f"{owner} needs a function {name}(y, a), but got {f!r} of type {type(f).__name__}. "
-            f"Pass the function itself, not its result."
-        )
-
-
-def _of_shape(
-    value: Tensor, shape: tuple[int, ...] | torch.Size, name: str, y: Tensor, a: Tensor
-) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise TypeError(
-            f"{name}(y, a) must return a torch tensor, but returned {type(value).__name__}. "
-            f"Write it with torch operations on y and a."
-        )
-    if value.shape != shape:
-        hint = (
-            "Sum over the last axis only, with .sum(-1), and keep the leading axes"
-            if name == "cost"
-            else "Return one summand per coordinate of a, and do not sum over the last axis"
-        )
-        raise ValueError(
-            f"{name}(y, a) must return shape {tuple(shape)} for y {tuple(y.shape)} and "
-            f"a {tuple(a.shape)}, but returned {tuple(value.shape)}. {hint}."
-        )
-    if value.dtype == a.dtype:
-        return value
-    if not value.is_floating_point():
-        raise TypeError(
-            f"{name}(y, a) must return {a.dtype} numbers, but returned {value.dtype}. Convert "
-            f"counts and conditions, as in (y > a).to(a.dtype)."
-        )
-    # prices from numpy are double, and would make the cost so
-    return value.to(torch.promote_types(y.dtype, a.dtype))

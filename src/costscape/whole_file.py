@@ -7,8 +7,8 @@ writer dies. So a part that can be locked belongs to nobody, whatever its date a
 
 import os
 import secrets
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -44,22 +44,11 @@ def check_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace the file by the content; the old file stays where that fails, and no part is left.
-
-    Folders are made. Parts of this name that killed writers left behind are removed.
-    """
+    """Replace the file by the content; the old file stays where that fails, see ``replacing``."""
     check_target(path)
-    part: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        sweep_parts(path.parent.glob(f"{_literal(path.name)}.*{PART}"))
-        part, out = _new_part(path)
-        with out:
+        with replacing(path) as out:
             out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-            os.replace(part, path)
-        part = None
     except OSError as error:
         told = type(error)(
             f"{path} could not be written ({error.strerror or error}); an older file of that name "
@@ -67,10 +56,27 @@ def write_whole(path: Path, content: bytes) -> None:
         )
         told.errno = error.errno
         raise told from error
-    finally:
-        if part is not None:
-            with suppress(OSError):
-                part.unlink()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A part to write to, which takes the name ``path`` at the end; an error removes the part.
+
+    Folders are made. Parts of this name that killed writers left behind are removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sweep_parts(path.parent.glob(f"{_literal(path.name)}.*{PART}"))
+    part, out = _new_part(path)
+    try:
+        with out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+            os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
 
 
 def sweep_parts(parts: Iterable[Path]) -> None:

@@ -351,7 +351,7 @@ def test_what_is_no_method_is_refused(newsvendor, untyped):
 
 def test_folds_that_cannot_be_had_are_refused(newsvendor, demand):
     task = newsvendor()
-    with pytest.raises(ValueError, match="Blend needs folds of at least 2"):
+    with pytest.raises(ValueError, match="Blend needs folds to be a whole number of at least 2"):
         Blend(task, folds=1)
     x, y = demand(10)
     Far.count = 0

@@ -232,10 +232,10 @@ def test_the_embedding_keeps_the_contract_on_a_budget(demand):
 @pytest.mark.parametrize("name", ["penalty", "width"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
 def test_settings_that_are_not_positive_are_refused(newsvendor, name, value):
-    with pytest.raises(ValueError, match=f"{name} to be a (positive )?number"):
+    with pytest.raises(ValueError, match=f"{name} to be a number above 0 or None"):
         CME(newsvendor(), **{name: value})
 
 
 def test_no_landmarks_are_refused(newsvendor):
-    with pytest.raises(ValueError, match="landmarks of at least 1, but got 0"):
+    with pytest.raises(ValueError, match="landmarks to be a whole number of at least 1"):
         CME(newsvendor(), landmarks=0)

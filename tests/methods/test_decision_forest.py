@@ -292,10 +292,13 @@ def test_three_rows_are_enough():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"trees": 0}, "needs trees of at least 1, but got 0"),
-        ({"candidates": 0}, "needs candidates of at least 1, but got 0"),
-        ({"features": 0.0}, "features, a share, above 0 and at most 1, but got 0.0"),
-        ({"sample": 1.5}, "sample, a share, above 0 and at most 1, but got 1.5"),
+        ({"trees": 0}, "needs trees to be a whole number of at least 1, but got 0"),
+        (
+            {"candidates": 0},
+            "needs candidates to be a whole number of at least 1 or None",
+        ),
+        ({"features": 0.0}, "features to be a number above 0 and at most 1, but got 0.0"),
+        ({"sample": 1.5}, "sample to be a number above 0 and at most 1, but got 1.5"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, said):

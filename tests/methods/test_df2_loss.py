@@ -235,7 +235,7 @@ def test_without_a_share_or_for_a_matrix_only_the_cost_counts(world):
 
 
 def test_a_negative_share_is_refused(newsvendor):
-    with pytest.raises(ValueError, match="DF2 needs outcome_share >= 0, but got -1"):
+    with pytest.raises(ValueError, match="outcome_share to be a number of at least 0, but got -1"):
         DF2(newsvendor(), outcome_share=-1.0)
 
 

@@ -150,8 +150,8 @@ def test_a_saved_model_decides_as_before_and_a_checkpoint_goes_on(newsvendor, de
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"samples": 0}, "EGL needs samples of at least 1, but got 0"),
-        ({"spread": -1.0}, "EGL needs a positive spread, but got -1"),
+        ({"samples": 0}, "EGL needs samples to be a whole number of at least 1, but got 0"),
+        ({"spread": -1.0}, "EGL needs spread to be a number above 0, but got -1"),
     ],
     ids=["samples", "spread"],
 )

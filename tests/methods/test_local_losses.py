@@ -148,10 +148,22 @@ def test_double_precision_stays_double(loss):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Quadratic(0), "Quadratic needs rank of at least 1, but got 0"),
-        (lambda: DirectedQuadratic(-1), "DirectedQuadratic needs rank of at least 1"),
-        (lambda: LossNetwork(hidden=0), "LossNetwork needs hidden of at least 1"),
-        (lambda: LossNetwork(layers=0), "LossNetwork needs layers of at least 1"),
+        (
+            lambda: Quadratic(0),
+            "Quadratic needs rank to be a whole number",
+        ),
+        (
+            lambda: DirectedQuadratic(-1),
+            "DirectedQuadratic needs rank to be a whole number",
+        ),
+        (
+            lambda: LossNetwork(hidden=0),
+            "LossNetwork needs hidden to be a whole number",
+        ),
+        (
+            lambda: LossNetwork(layers=0),
+            "LossNetwork needs layers to be a whole number",
+        ),
     ],
     ids=["quadratic", "directed", "hidden", "layers"],
 )

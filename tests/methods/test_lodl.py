@@ -231,10 +231,14 @@ def test_a_saved_model_needs_nothing_of_the_fit(newsvendor, demand, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
-        ({"samples": 0}, ValueError, "LODL needs samples of at least 1, but got 0"),
-        ({"spread": 0.0}, ValueError, "LODL needs a positive spread, but got 0"),
+        (
+            {"samples": 0},
+            ValueError,
+            "LODL needs samples to be a whole number of at least 1",
+        ),
+        ({"spread": 0.0}, ValueError, "LODL needs spread to be a number above 0, but got 0"),
         ({"loss": "mse"}, TypeError, "loss"),
-        ({"draws": 0}, ValueError, "LODL needs draws of at least 1"),
+        ({"draws": 0}, ValueError, "LODL needs draws to be a whole number of at least 1"),
         ({"draws": None, "forecast": Mixture()}, TypeError, "closed form"),
     ],
     ids=["samples", "spread", "loss", "draws", "closed"],

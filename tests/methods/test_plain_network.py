@@ -191,9 +191,9 @@ def test_equal_labels_and_costs_without_spread_can_be_fitted(demand):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"hidden": 0}, "hidden of at least 1, but got 0"),
-        ({"actions": 0}, "actions of at least 1, but got 0"),
-        ({"ema": 1.0}, r"ema between 0 and 1, .* got 1\.0"),
+        ({"hidden": 0}, "hidden to be a whole number of at least 1, but got 0"),
+        ({"actions": 0}, "actions to be a whole number of at least 1 or None, but got 0"),
+        ({"ema": 1.0}, r"ema .* above 0 and below 1 .* got 1\.0"),
     ],
     ids=["hidden", "actions", "ema"],
 )

@@ -180,7 +180,7 @@ def test_the_network_may_see_x_in_its_own_units(newsvendor, demand):
 
 @pytest.mark.parametrize("ema", [0.0, 1.0, -1.0])
 def test_an_ema_out_of_range_is_refused(newsvendor, ema):
-    with pytest.raises(ValueError, match=f"PolicyNet needs ema between 0 and 1, .* got {ema}"):
+    with pytest.raises(ValueError, match=f"PolicyNet needs ema to be .* and below 1 .* got {ema}"):
         PolicyNet(newsvendor(), ema=ema)
 
 

@@ -196,7 +196,7 @@ def test_a_leaf_of_no_rows_or_too_many_is_refused(newsvendor, min_leaf):
 
 
 def test_settings_out_of_range_are_refused(newsvendor):
-    with pytest.raises(ValueError, match="trees of at least 1, but got 0"):
+    with pytest.raises(ValueError, match="trees to be a whole number of at least 1, but got 0"):
         RandomForest(newsvendor(), trees=0)
     with pytest.raises(ValueError, match=r"above 0 and at most 1, but got 1\.5"):
         RandomForest(newsvendor(), features=1.5)

@@ -252,12 +252,15 @@ def test_a_loaded_model_has_the_same_scenarios(newsvendor, demand, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"ridge": 0.0}, "needs ridge to be a positive number, or None .* got 0.0"),
-        ({"residuals": 0}, "residuals of at least 1, or None .* got 0"),
+        ({"ridge": 0.0}, "needs ridge to be a number above 0 or None, but got 0.0"),
+        ({"residuals": 0}, "residuals to be a whole number of at least 1 or None, but got 0"),
         ({"support": (2.0, 1.0)}, r"a pair low <= high, but got \(2.0, 1.0\). Swap"),
-        ({"k": 0}, "needs k of at least 1, .* got 0"),
-        ({"k": ()}, r"needs k of at least 1, .* got \(\)"),
-        ({"k": (5, -1)}, r"needs k of at least 1, .* got \(5, -1\)"),
+        ({"k": 0}, "needs k to be .* at least 1 or a tuple .* got 0"),
+        ({"k": ()}, r"needs k to be .* at least 1 or a tuple .* got \(\)"),
+        (
+            {"k": (5, -1)},
+            r"needs k to be .* at least 1 or a tuple .* got \(5, -1\)",
+        ),
     ],
 )
 def test_settings_out_of_range_are_refused(newsvendor, settings, said):

@@ -345,14 +345,14 @@ def test_a_point_is_refused():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"samples": 0}, "samples of at least 1"),
-        ({"train_draws": 0}, "train_draws of at least 1"),
-        ({"draws": 0}, "draws of at least 1"),
-        ({"weight": -1.0}, "weight of at least 0"),
+        ({"samples": 0}, "samples to be a whole number of at least 1"),
+        ({"train_draws": 0}, "train_draws to be a whole number of at least 1"),
+        ({"draws": 0}, "draws to be a whole number of at least 1"),
+        ({"weight": -1.0}, "weight to be a number of at least 0"),
         ({"weight": float("nan")}, "weight to be a number"),
-        ({"temperature": 0.0}, "positive temperature"),
-        ({"variances": ()}, "positive variances"),
-        ({"variances": (0.1, -1.0)}, "positive variances"),
+        ({"temperature": 0.0}, "temperature to be a number above 0"),
+        ({"variances": ()}, "variances to be a tuple .a number above 0, "),
+        ({"variances": (0.1, -1.0)}, "variances to be a tuple .a number above 0, "),
     ],
     ids=lambda value: str(value),
 )

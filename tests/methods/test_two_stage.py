@@ -137,7 +137,7 @@ def test_a_fit_that_was_broken_off_ends_with_the_same_bits(newsvendor, demand, t
 
 
 def test_no_draws_and_an_unknown_closed_form_are_refused(newsvendor):
-    with pytest.raises(ValueError, match="draws of at least 1, or None"):
+    with pytest.raises(ValueError, match="draws to be a whole number of at least 1 or None"):
         TwoStage(newsvendor(), draws=0)
     with pytest.raises(TypeError, match="made without normal="):
         TwoStage(newsvendor(), draws=None)

@@ -159,7 +159,7 @@ def test_outcomes_may_have_any_shape_and_coordinates_that_never_change():
 
 
 def test_no_steps_and_no_hidden_units_are_refused():
-    with pytest.raises(ValueError, match="steps of at least 1, but got 0"):
+    with pytest.raises(ValueError, match="steps to be a whole number of at least 1, but got 0"):
         Flow(steps=0)
-    with pytest.raises(ValueError, match="hidden of at least 1, but got -1"):
+    with pytest.raises(ValueError, match="hidden to be a whole number of at least 1, but got -1"):
         Flow(hidden=-1)

@@ -164,7 +164,7 @@ def test_outcomes_may_have_any_shape():
 
 
 def test_a_mixture_of_no_components_is_refused():
-    with pytest.raises(ValueError, match="at least 1 component, but got 0"):
+    with pytest.raises(ValueError, match="components to be a whole number of at least 1"):
         Mixture(0)
 
 

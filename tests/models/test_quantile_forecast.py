@@ -180,7 +180,7 @@ def test_outcomes_may_have_any_shape_and_coordinates_that_never_change():
 
 
 def test_too_few_levels_and_too_many_weights_are_refused():
-    with pytest.raises(ValueError, match="at least 2 levels, but got 1"):
+    with pytest.raises(ValueError, match="levels to be a whole number of at least 2, but got 1"):
         Quantiles(1)
     labels = torch.zeros(2, 7, 47, 47)
     units = Units(torch.zeros(2, 3), labels)

@@ -66,8 +66,8 @@ def test_limits_of_the_measures_are_the_mean_and_the_worst():
     ("build", "word"),
     [
         (lambda: cs.CVaR(1.0), "below 1"),
-        (lambda: cs.Entropic(0.0), "theta > 0"),
-        (lambda: cs.MeanDeviation(-1.0), "weight >= 0"),
+        (lambda: cs.Entropic(0.0), "theta to be a number above 0"),
+        (lambda: cs.MeanDeviation(-1.0), "weight to be a number of at least 0"),
         (lambda: cs.WorstCase(2.0), "least"),
         (lambda: cs.Chance(3.0), "function"),
         (lambda: cs.Chance(lambda y, a: y, 95), "between 0 and 1"),

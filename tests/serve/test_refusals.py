@@ -50,7 +50,7 @@ BAD = {
     ),
     "no parquet": ({"files": {"file": ("x.parquet", b"PAR1")}}, "no Parquet file"),
     "other file": ({"files": {"file": ("x.xlsx", b"PK")}}, ".csv or .parquet"),
-    "risk": ({"json": {"rows": [GOOD], "risk": {"cvar": 2}}}, "CVaR needs a level"),
+    "risk": ({"json": {"rows": [GOOD], "risk": {"cvar": 2}}}, "CVaR needs level"),
     "no risk": ({"json": {"rows": [GOOD], "risk": {"var": 0.9}}}, "mean_deviation"),
     "set": ({"json": {"rows": [GOOD], "feasible": {"upper": -1}}}, "lower <= upper"),
     "set width": ({"json": {"rows": [GOOD], "feasible": {"upper": [1, 2, 3]}}}, "upper"),

@@ -433,5 +433,5 @@ def test_what_cannot_be_served_is_refused_with_a_sentence():
     )
     assert Implicit(Separable()).refuses(synthetic_convex()) is None
     for window in (0.0, -1.0, 0.5):
-        with pytest.raises(ValueError, match=r"window between 0 and 0\.1"):
+        with pytest.raises(ValueError, match=r"window to be a number above 0 and at most 0\.1"):
             Implicit(window=window)

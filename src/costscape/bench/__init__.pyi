@@ -2,7 +2,6 @@
 from costscape.bench import report as report
 from costscape.bench.catalog import FAMILIES as FAMILIES
 from costscape.bench.catalog import METHODS as METHODS
-from costscape.bench.catalog import method_of as method_of
 from costscape.bench.cost_landscape import landscape as landscape
 from costscape.bench.cost_landscape import write_landscape as write_landscape
 from costscape.bench.engines import Engine as Engine
@@ -11,6 +10,7 @@ from costscape.bench.engines import Processes as Processes
 from costscape.bench.engines import Ray as Ray
 from costscape.bench.execution import Outcome as Outcome
 from costscape.bench.execution import execute as execute
+from costscape.bench.method_names import method_of as method_of
 from costscape.bench.origin_names import origins_of as origins_of
 from costscape.bench.problem_names import PROBLEM_FAMILIES as PROBLEM_FAMILIES
 from costscape.bench.problem_names import PROBLEMS as PROBLEMS

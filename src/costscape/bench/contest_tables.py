@@ -7,7 +7,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from costscape.bench.catalog import FAMILIES, METHODS, TUNED, method_of
+from costscape.bench.catalog import FAMILIES, METHODS
+from costscape.bench.method_names import TUNED, method_of
 from costscape.bench.problem_names import problem_named
 from costscape.bench.search_space import inner_of
 from costscape.bench.tuning_rows import best_settings, best_trial

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from costscape.bench.catalog import TUNED
 from costscape.bench.fingerprint import digest_of_test_rows
 from costscape.bench.memory import peak, watch
+from costscape.bench.method_names import TUNED
 from costscape.bench.provenance import commit, device_of, on_gpu, versions
 from costscape.bench.runs import Run, prepare, problem_of, recipe_of
 from costscape.bench.tuning_rows import best_trial

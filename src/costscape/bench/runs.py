@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from costscape.bench.catalog import method_of
 from costscape.bench.fingerprint import facts_of
+from costscape.bench.method_names import method_of
 from costscape.bench.problem_names import problem_named
 from costscape.bench.quick import brief, small
 from costscape.bench.run_names import run_name

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from costscape.bench.catalog import method_of
 from costscape.bench.execution import block_of
+from costscape.bench.method_names import method_of
 from costscape.bench.optuna_sampler import load_optuna, suggest
 from costscape.bench.problem_names import problem_named
 from costscape.bench.provenance import check_device, commit, device_of, versions

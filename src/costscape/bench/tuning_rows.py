@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from costscape.bench.catalog import method_of
 from costscape.bench.fingerprint import digest_of_rows
+from costscape.bench.method_names import method_of
 from costscape.bench.origin_names import Origin, file_stem, origin_of
 from costscape.bench.problem_names import problem_named
 from costscape.bench.search_space import Settings, fingerprint_of

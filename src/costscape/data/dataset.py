@@ -162,14 +162,9 @@ def check_share(owner: str, name: str, value: float) -> None:
         raise ValueError(f"{owner} needs {name} between 0 and 1, but got {value}. Try 0.2.")
 
 
-def check_folds(owner: str, folds: int, pairs: int | None = None) -> None:
-    """Raise ValueError if ``folds`` is too small, or too large for so many pairs."""
-    if folds < 2:
-        raise ValueError(
-            f"{owner} needs folds of at least 2, since each fit holds one out, but got {folds}. "
-            f"Take folds=4, or fit the method itself for a single fit."
-        )
-    if pairs is not None and pairs < FEWEST * folds:
+def check_folds(owner: str, folds: int, pairs: int) -> None:
+    """Raise ValueError if there are too many folds for so many pairs."""
+    if pairs < FEWEST * folds:
         raise ValueError(
             f"{owner} needs at least {FEWEST} rows in each of {folds} folds, that is "
             f"{FEWEST * folds}, but got {pairs} rows. Bring more rows, or take fewer folds."

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from costscape.data import Dataset, check_folds, join
+from costscape.data import Dataset, join
 from costscape.methods.df2.df2 import DF2
 from costscape.methods.ensemble import MOST, EnsembleMethod
 from costscape.methods.forecast.two_stage import TwoStage
@@ -24,6 +24,7 @@ from costscape.models.outcome_network import name_of, suitable
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Training
+from costscape.training.settings import AtLeast2, Count
 
 RATE = 3e-3  # of the mixture, for its short schedule; no other rate was tried
 DRAWS = 400  # of a mixture in a blend: its folds add up
@@ -65,22 +66,21 @@ class Blend(EnsembleMethod):
 
     task: Task
     methods: Sequence[Method] | None = None
-    folds: int = 4
+    folds: AtLeast2 = 4
     selection: Selection = field(default_factory=Greedy)
-    most_scenarios: int = MOST
+    most_scenarios: Count = MOST
     solver: Solver = field(default_factory=Auto)
-    workers: int = 1
+    workers: Count = 1
     training: Training = field(default_factory=Training)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_folds("Blend", self.folds)
         if self.methods is None:
             return
-        if not isinstance(self.methods, Sequence) or not self.methods:
+        if not self.methods:
             raise ValueError(
-                f"Blend needs a list of at least one method, but got {self.methods!r}. Leave "
-                f"methods out for the usual candidates."
+                "Blend needs a list of at least one method, but got none. Leave methods out for "
+                "the usual candidates."
             )
         for method in self.methods:
             check_scenarios("Blend", method)

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.sets import ConstraintSet
-from costscape.task import Cost
+from costscape.task_arguments import Cost
 
 
 def sampled_costs(

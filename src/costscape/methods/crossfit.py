@@ -17,6 +17,7 @@ from costscape.methods.surfaces import check_scenarios
 from costscape.solvers import Solver
 from costscape.task import Task
 from costscape.training import Diverged, Training
+from costscape.training.settings import AtLeast2, Count
 
 
 @dataclass
@@ -41,13 +42,12 @@ class CrossFit(EnsembleMethod):
     """
 
     method: Method
-    folds: int = 4
-    workers: int = 1
-    most_scenarios: int = MOST
+    folds: AtLeast2 = 4
+    workers: Count = 1
+    most_scenarios: Count = MOST
 
     def __post_init__(self) -> None:
         check_scenarios("CrossFit", self.method)
-        check_folds("CrossFit", self.folds)
 
     @property
     def task(self) -> Task:  # type: ignore[override]

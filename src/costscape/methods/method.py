@@ -24,7 +24,6 @@ from costscape.methods.fit_record import FitRecord
 from costscape.methods.fitted_method import setting_names
 from costscape.methods.kept_rows import NUMBERS, ROWS, KeptRows
 from costscape.methods.update_result import NewRows, Update
-from costscape.solvers.solver import check_solver
 from costscape.task import Refusal, Task
 from costscape.training import Diverged, Training
 from costscape.training.settings import RATE
@@ -111,8 +110,6 @@ class Method(Estimator):
 
     def fit(self: M, X: Any, Y: Any, val: tuple[Any, Any] | None = None) -> M:
         """Learn from n pairs; ``val`` or else the last fifth of them chooses the epoch."""
-        if hasattr(self, "solver"):
-            check_solver(self.solver, type(self).__name__)
         lower = self.task.feasible.bounds[0]
         data, flat = _pairs(X, Y, "", lower.dtype)
         if val is None or getattr(self, "folds", 1) > 1:

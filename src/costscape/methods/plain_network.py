@@ -21,9 +21,10 @@ from costscape.methods.surfaces import SurfaceMethod
 from costscape.models import Builder, Standardise, encoder_for
 from costscape.models.cost_network import Free, InputConvex, Surface, SurfaceAt
 from costscape.solvers import Auto, Solver
-from costscape.task import Cost, SeparableTask, Task
+from costscape.task import SeparableTask, Task
+from costscape.task_arguments import Cost
 from costscape.training import Fit, Training, fit_all
-from costscape.training.settings import check_ema
+from costscape.training.settings import Count, Decay
 
 ACTIONS = 32  # a step, shared among the coordinates where each has its own network
 RATE = 2e-3  # of 1e-3, 2e-3 and 5e-3 the best on validation
@@ -71,22 +72,17 @@ class PlainNetwork(SurfaceMethod):
     task: Task
     encoder: Builder | None = None
     convex: bool | None = None
-    hidden: int = 64
-    actions: int | None = None
+    hidden: Count = 64
+    actions: Count | None = None
     weighting: bool = True
     by_coordinate: bool = True
     standardise: bool = True
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "actions"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"PlainNetwork needs {name} of at least 1, but got {value}.")
-        check_ema("PlainNetwork", self.ema)
         if self.convex and not self.task.convex:
             raise ValueError(
                 "PlainNetwork with convex=True needs a cost that is convex in a, but this task "

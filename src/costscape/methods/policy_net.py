@@ -26,7 +26,7 @@ from costscape.sets import ConstraintSet, Finite
 from costscape.solvers.solver import check_feasible
 from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
-from costscape.training.settings import check_ema
+from costscape.training.settings import Decay
 
 RATE = 1e-2  # of rates tried, among the best on validation
 CALL_BACK = 0.1  # price of one squared width beyond C, in units of the spread of f
@@ -65,12 +65,9 @@ class PolicyNet(Method):
     task: Task
     encoder: Builder | None = None
     standardise: bool = True
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     training: Training = field(default_factory=Training)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_ema("PolicyNet", self.ema)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         task, train, val = self._on_device(train, val)

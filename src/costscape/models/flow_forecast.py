@@ -27,6 +27,7 @@ from costscape.models.forecast_contract import Forecast, ForecastNetwork
 from costscape.models.scaling import Units
 from costscape.scenarios import Scenarios
 from costscape.task import Refusal, Task
+from costscape.training.settings import Count
 
 PAIRS = 8  # (t, z_0) for each row of a training step: cheap beside the encoder, less noise
 HELD = 2**22  # numbers of a hidden layer, over rows and draws, that are held at once
@@ -56,15 +57,8 @@ class Flow(Forecast):
     torch.Size([2, 50, 1])
     """
 
-    steps: int = 8
-    hidden: int = 128
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "hidden"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"Flow needs {name} of at least 1, but got {getattr(self, name)}."
-                )
+    steps: Count = 8
+    hidden: Count = 128
 
     def network(
         self,

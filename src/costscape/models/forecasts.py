@@ -21,6 +21,7 @@ from costscape.models.mixture_heads import mixture_head
 from costscape.models.scaling import Units
 from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.task import Task
+from costscape.training.settings import Count
 
 # the least deviation, in standard deviations of the labels: the likelihood of a component at a
 # repeated label, such as no wind at all, would have no bound
@@ -73,14 +74,7 @@ class Mixture(Forecast):
     torch.Size([2, 20, 1])
     """
 
-    components: int = 1
-
-    def __post_init__(self) -> None:
-        if self.components < 1:
-            raise ValueError(
-                f"Mixture needs at least 1 component, but got {self.components}. For one outcome "
-                f"without spread, take Point()."
-            )
+    components: Count = 1
 
     def network(
         self,

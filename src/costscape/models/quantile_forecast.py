@@ -39,6 +39,7 @@ from costscape.models.mixture_heads import MOST
 from costscape.models.scaling import Units
 from costscape.scenarios import Scenarios
 from costscape.task import Refusal, Task
+from costscape.training.settings import AtLeast2
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,7 @@ class Quantiles(Forecast):
     torch.Size([2, 50, 1])
     """
 
-    levels: int = 19
-
-    def __post_init__(self) -> None:
-        if self.levels < 2:
-            raise ValueError(
-                f"Quantiles needs at least 2 levels, but got {self.levels}. For one outcome, take "
-                f"Point()."
-            )
+    levels: AtLeast2 = 19
 
     def network(
         self,

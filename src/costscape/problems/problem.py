@@ -11,7 +11,6 @@ from costscape.data import Splits
 from costscape.evaluation import Truth
 from costscape.models import Builder, Level, mean_level
 from costscape.solvers import Auto, Solver
-from costscape.solvers.solver import check_solver
 from costscape.task import Task
 from costscape.training import Training
 
@@ -48,9 +47,6 @@ class Problem:
     schedule: Training = field(default_factory=Training)
     reach: np.timedelta64 | None = None
     for_origins: "Callable[[], Problem] | None" = None
-
-    def __post_init__(self) -> None:
-        check_solver(self.solver, "Problem")
 
 
 def fixed_epochs(epochs: int, lr: float | None = None) -> Training:

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from costscape.whole_file import PART, sweep_parts, write_whole
+
 MANIFEST = "manifest.jsonl"
 
 
@@ -128,10 +130,8 @@ class Manifest:
         return self.path.read_text(encoding="utf-8", errors="replace").splitlines()
 
     def _rewrite(self) -> None:
-        part = self.path.with_name(f"{MANIFEST}.{os.getpid()}.part")
         lines = [self.rows[name].to_json() + "\n" for name in sorted(self.rows)]
-        part.write_text("".join(lines), encoding="utf-8")
-        part.replace(self.path)
+        write_whole(self.path, "".join(lines).encode())
 
 
 def is_batch(data: Path | None) -> bool:
@@ -184,8 +184,7 @@ def prepare(out: Path, force: bool) -> Manifest:
             f"the same names with --force."
         )
     out.mkdir(parents=True, exist_ok=True)
-    for part in out.glob("*.part"):  # of a command that was killed
-        part.unlink(missing_ok=True)
+    sweep_parts(out.glob(f"*{PART}"))
     return Manifest(out)
 
 

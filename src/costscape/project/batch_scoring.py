@@ -1,7 +1,6 @@
 """Decide for one file of a batch: what `costscape decide --data FILE` decides, as Parquet."""
 
 import json
-import os
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +11,7 @@ from costscape.project.model_files import MEMORY, MODEL, load_fitted
 from costscape.project.new_rows import next_rows, read_new_rows
 from costscape.project.project_file import Project, read_project
 from costscape.project.task_choice import PYTHON
+from costscape.whole_file import write_whole
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,22 @@ class Scorer:
             raise ValueError(f"The model in {project.models} changed. Run the command again.")
 
     def score(self, path: Path) -> Done | Failed:
-        """Decide, write the output under a temporary name, rename it.
+        """Decide, and write the output.
 
         Args:
             path: the input.
         """
         target = self.out / output_of(path)
-        part = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
             read = FileState.of(path)
             made = decision_table(
                 self.fitted.model, next_rows(read_new_rows(self.fitted.table, path))
             )
-            made.reset_index().to_parquet(part, index=False)
+            content = made.reset_index().to_parquet(index=False)
             if FileState.of(path) != read:
                 raise ValueError(f"{path} changed while it was read")
-            part.replace(target)
+            write_whole(target, content)
         except Exception as error:  # any file of others: the next ones go on
-            part.unlink(missing_ok=True)
             return Failed(str(path), " ".join(str(error).split()) or type(error).__name__)
         return Done(path.name, read, self.model, target.name, FileState.of(target), len(made))
 

@@ -14,13 +14,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from costscape.training.settings import BelowOne, Checked, NotNegative, Positive
+
 if TYPE_CHECKING:
     from costscape.risk.calibration import Levels
 
 TAIL = 1e-6  # the least tail of a recalibrated CVaR
 
 
-class Risk(ABC):
+class Risk(Checked, ABC):
     """The base of all risk measures. A measure is a frozen dataclass; this base has no settings.
 
     >>> import costscape as cs
@@ -60,14 +62,7 @@ class CVaR(Risk):
     tensor([[6.5000]])
     """
 
-    level: float = 0.9
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.level < 1:
-            raise ValueError(
-                f"CVaR needs a level of at least 0 and below 1, but got {self.level}. "
-                f"CVaR(0.9) is the mean of the worst tenth; the worst of all is WorstCase()."
-            )
+    level: BelowOne = 0.9
 
     @property
     def convex(self) -> bool:
@@ -103,14 +98,7 @@ class Entropic(Risk):
     tensor([[1.4340]])
     """
 
-    theta: float
-
-    def __post_init__(self) -> None:
-        if not self.theta > 0:
-            raise ValueError(
-                f"Entropic needs theta > 0, but got {self.theta}. Begin with 1 / the standard "
-                f"deviation of the cost."
-            )
+    theta: Positive
 
     @property
     def convex(self) -> bool:
@@ -137,11 +125,7 @@ class MeanDeviation(Risk):
     tensor([[1.2500]])
     """
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not self.weight >= 0:
-            raise ValueError(f"MeanDeviation needs a weight >= 0, but got {self.weight}.")
+    weight: NotNegative = 1.0
 
     @property
     def convex(self) -> bool:
@@ -168,11 +152,7 @@ class WorstCase(Risk):
     tensor([[5.]])
     """
 
-    least: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.least < 1:
-            raise ValueError(f"WorstCase needs 0 <= least < 1, but got {self.least}.")
+    least: BelowOne = 1e-6
 
     @property
     def convex(self) -> bool:

@@ -1,13 +1,12 @@
 """A request that brings outcomes: rows as JSON or CSV, with ids or key columns."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
 from costscape.monitor import Attached, DecisionStore, StoreError, attach_outcomes, outcome_names
+from costscape.serve.body_formats import parse_csv, parse_json
 from costscape.serve.refused import Refused
 from costscape.serve.request_rows import too_many
 from costscape.serve.served_model import ServedModel
@@ -82,10 +81,7 @@ def _read(kind: str, body: bytes) -> Sequence[dict[str, Any]]:
         return rows_of_csv(body)
     if kind not in ("", "application/json"):
         raise Refused(415, "The body needs the content type application/json or text/csv.")
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Refused(422, "The body needs JSON, but cannot be read as such.") from None
+    found = parse_json(body)
     rows = found.get("rows") if isinstance(found, dict) and set(found) == {"rows"} else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Refused(422, 'The body needs an object {"rows": [...]} with objects by column name.')
@@ -94,17 +90,7 @@ def _read(kind: str, body: bytes) -> Sequence[dict[str, Any]]:
 
 def rows_of_csv(content: bytes) -> list[dict[str, Any]]:
     """Rows by column name of a CSV file in UTF-8; Refused where it is none."""
-    try:
-        header, *lines = csv.reader(io.StringIO(content.decode("utf-8-sig")), strict=True)
-    except (UnicodeDecodeError, ValueError, csv.Error):
-        raise Refused(422, "The file is no CSV in UTF-8 with a header and commas.") from None
+    header, lines = parse_csv(content)
     if len(set(header)) < len(header):
         raise Refused(422, "The CSV file needs columns with different names, but has one twice.")
-    rows = []
-    for i, line in enumerate(line for line in lines if line):
-        if len(line) != len(header):
-            raise Refused(
-                422, f"Row {i} needs {len(header)} values, as the header, but has {len(line)}."
-            )
-        rows.append(dict(zip(header, line, strict=True)))
-    return rows
+    return [dict(zip(header, line, strict=True)) for line in lines]

@@ -1,15 +1,15 @@
 """A request for decisions, from its body: JSON, CSV, Parquet, or a form with a file."""
 
 import asyncio
-import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from costscape.serve.body_formats import content_type, parse_json
 from costscape.serve.question import Question
 from costscape.serve.refused import Refused
 from costscape.serve.request_rows import RowShape, too_many
@@ -25,7 +25,7 @@ async def read_request(
     request: Request, shape: RowShape, most: int
 ) -> tuple[np.ndarray, Question]:
     """The rows, ``most`` at most, and the question; Refused where they are not as needed."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = content_type(request)
     if kind == "multipart/form-data":
         return await _form(request, shape, most)
     body = await request.body()
@@ -39,7 +39,7 @@ async def off_loop(large: bool, work: Callable[[], T]) -> T:
 
 def _read(kind: str, body: bytes, shape: RowShape, most: int) -> tuple[np.ndarray, Question]:
     if kind in ("", "application/json"):
-        found = _parsed(body, "The body")
+        found = parse_json(body)
         if not isinstance(found, dict) or not set(found) <= set(KEYS) or "rows" not in found:
             raise Refused(
                 422, f'The body needs an object {{"rows": [...]}} with keys of {", ".join(KEYS)}.'
@@ -73,7 +73,7 @@ async def _form(request: Request, shape: RowShape, most: int) -> tuple[np.ndarra
     except HTTPException as error:  # Starlette's words, such as a missing boundary
         raise Refused(422, f"The form cannot be read: {error.detail}") from None
     question = Question.from_json(
-        *(None if v is None else _parsed(str(v), key) for key, v in given.items())
+        *(None if v is None else parse_json(str(v), key) for key, v in given.items())
     )
     kinds = {".parquet": PARQUET[0], ".csv": "text/csv"}
     kind = next((kind for end, kind in kinds.items() if name.endswith(end)), None)
@@ -81,10 +81,3 @@ async def _form(request: Request, shape: RowShape, most: int) -> tuple[np.ndarra
         raise Refused(422, "The file needs a name that ends in .csv or .parquet.")
     rows, _ = await off_loop(len(content) > LARGE, lambda: _read(kind, content, shape, most))
     return rows, question
-
-
-def _parsed(text: bytes | str, what: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise Refused(422, f"{what} needs JSON, but cannot be read as such.") from None

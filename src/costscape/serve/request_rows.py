@@ -1,6 +1,5 @@
 """Rows of a request as numbers: from JSON, CSV and Parquet, checked by column."""
 
-import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from costscape.serve.body_formats import parse_csv
 from costscape.serve.refused import Refused
 
 LISTED = 8  # columns that a sentence names at most
@@ -46,21 +46,11 @@ class RowShape:
     def from_csv(self, content: bytes, most: int) -> np.ndarray:
         """Rows, ``most`` at most, from a CSV file in UTF-8 with commas and decimal points."""
         self._check_flat("CSV")
-        try:
-            header, *lines = csv.reader(io.StringIO(content.decode("utf-8-sig")), strict=True)
-        except (UnicodeDecodeError, ValueError, csv.Error):
-            raise Refused(
-                422, "The file is no CSV in UTF-8 with a header, commas and decimal points."
-            ) from None
+        header, lines = parse_csv(content)
         places = self._places(header, "The CSV file")
-        lines = [line for line in lines if line]
         _check_count(len(lines), most)
         values = np.empty((len(lines), len(places)))
         for i, line in enumerate(lines):
-            if len(line) != len(header):
-                raise Refused(
-                    422, f"Row {i} needs {len(header)} values, as the header, but has {len(line)}."
-                )
             for j, place in enumerate(places):
                 values[i, j] = self._number(line[place], i, j)
         return values

@@ -5,7 +5,6 @@ model, /explain, other sets and risks, is answered with 501 and a sentence.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -18,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from costscape.serve.batching import Batcher, Job, decide_all
+from costscape.serve.body_formats import content_type, json_answer, parse_json
 from costscape.serve.edge import FACTS, Edge
 from costscape.serve.logs import log, log_to_stderr
 from costscape.serve.metrics import Metrics
@@ -79,7 +79,7 @@ class RuntimeService:
         self._flag(served, len(rows), answer.flags, facts)
         head = {key: facts[key] for key in ("model", "version", "request_id")}
         names = served.model.facts.decision_names
-        return _json({**head, "names": names, **answer.to_json()})
+        return json_answer({**head, "names": names, **answer.to_json()})
 
     async def explain(self, request: Request) -> Response:
         """Refuse: explanations need the training rows and the networks."""
@@ -89,24 +89,24 @@ class RuntimeService:
 
     async def models(self, request: Request) -> Response:
         """The models that serve now: version, date, rows, columns, ranges, units."""
-        return _json({"models": [served.describe() for served in self.versions]})
+        return json_answer({"models": [served.describe() for served in self.versions]})
 
     async def reload(self, request: Request) -> Response:
         """Load the file of a model again."""
         if self.settings.token is None:
             raise Refused(403, "reload needs a service with a token. Start it with --token-file.")
         served = await self.versions.reload(request.path_params["name"])
-        return _json({"model": served.name, "version": served.version})
+        return json_answer({"model": served.name, "version": served.version})
 
     async def health(self, request: Request) -> Response:
         """Whether the process answers."""
-        return _json({"status": "ok"})
+        return json_answer({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
         """Whether models are loaded and requests are taken."""
         if not self._ready:
             raise Refused(503, "The service is not ready. Ask again in 1 s.", 1)
-        return _json({"status": "ready"})
+        return json_answer({"status": "ready"})
 
     async def show_metrics(self, request: Request) -> Response:
         """Metrics in the text format of Prometheus."""
@@ -114,16 +114,13 @@ class RuntimeService:
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def _rows(self, request: Request, served: RuntimeModel) -> Any:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        kind = content_type(request)
         body, most = await request.body(), self.settings.limits.rows
         if kind == "text/csv":
             return served.row_shape.from_csv(body, most)
         if kind not in ("", "application/json"):
             raise Refused(415, "The body needs the content type application/json or text/csv.")
-        try:
-            found = json.loads(body)
-        except (ValueError, RecursionError):
-            raise Refused(422, "The body needs JSON, but cannot be read as such.") from None
+        found = parse_json(body)
         if not isinstance(found, dict) or "rows" not in found:
             raise Refused(422, 'The body needs an object {"rows": [...]}.')
         for key, words in ABSENT.items():
@@ -213,7 +210,3 @@ def run_runtime(models: Sequence[str], settings: Settings) -> None:
         server_header=False,
         timeout_graceful_shutdown=int(settings.limits.seconds) + 5,
     )
-
-
-def _json(content: dict[str, Any]) -> Response:
-    return Response(json.dumps(content), media_type="application/json")

@@ -1,7 +1,6 @@
 """The web service: decisions and explanations of some models over HTTP."""
 
 import asyncio
-import json
 import warnings
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -19,6 +18,7 @@ from costscape.methods.training_range import OutOfRange
 from costscape.monitor import open_store
 from costscape.serve import openapi
 from costscape.serve.batching import Batcher, Job, Work, decide_all, explain_all
+from costscape.serve.body_formats import content_type, json_answer
 from costscape.serve.decision_log import DecisionLog
 from costscape.serve.edge import FACTS, Edge
 from costscape.serve.explorer.explorer_paths import ExplorerPaths
@@ -98,14 +98,14 @@ class Service:
         most = self.settings.limits.rows
         rows, question = await read_request(request, served.row_shape, most)
         facts["rows"] = len(rows)
-        body = await request.body() if _kind(request) in ("", "application/json") else b""
+        body = await request.body() if content_type(request) in ("", "application/json") else b""
         keys = await off_loop(len(body) > LARGE, lambda: read_keys(body, len(rows)))
         trial = request.query_params.get("trial", "0") == "1"
         job = Job(served, rows, question, facts["request_id"], keys, trial)
         answer = await self._decisions.ask(job)
         self._flag(served, len(rows), answer.flags, facts)
         head = {**_head(facts), "names": served.decision_names}
-        return await off_loop(rows.size > LARGE, lambda: _json({**head, **answer.to_json()}))
+        return await off_loop(rows.size > LARGE, lambda: json_answer({**head, **answer.to_json()}))
 
     async def outcomes(self, request: Request) -> Response:
         """Attach outcomes to logged decisions."""
@@ -114,12 +114,12 @@ class Service:
             raise Refused(409, "Outcomes need logged decisions. Start the service with --log.")
         served = self.versions.get(request.query_params.get("model"))
         facts = _facts(request, served)
-        body, kind = await request.body(), _kind(request)
+        body, kind = await request.body(), content_type(request)
         most = self.settings.limits.rows
         found = await asyncio.to_thread(take_outcomes, store, served, kind, body, most)
         facts["rows"] = found.rows
         self.metrics.outcomes.labels(served.name).inc(found.decisions)
-        return _json({**_head(facts), **vars(found)})
+        return json_answer({**_head(facts), **vars(found)})
 
     async def explain(self, request: Request) -> Response:
         """Explain the decision for one row."""
@@ -133,28 +133,28 @@ class Service:
             raise Refused(422, str(error)) from error
         self._flag(served, 1, flags, facts)
         tables = await self._explanations.ask(Job(served, rows, question))
-        return _json({**_head(facts), **tables, "flags": flags_to_json(flags)})
+        return json_answer({**_head(facts), **tables, "flags": flags_to_json(flags)})
 
     async def models(self) -> Response:
         """The models that serve now: version, date, rows, columns, ranges, units."""
-        return _json({"models": [served.describe() for served in self.versions]})
+        return json_answer({"models": [served.describe() for served in self.versions]})
 
     async def reload(self, name: str) -> Response:
         """Load the files of a model again."""
         if self.settings.token is None:
             raise Refused(403, "reload needs a service with a token. Start it with --token-file.")
         served = await self.versions.reload(name)
-        return _json({"model": served.name, "version": served.version})
+        return json_answer({"model": served.name, "version": served.version})
 
     async def health(self) -> Response:
         """Whether the process answers."""
-        return _json({"status": "ok"})
+        return json_answer({"status": "ok"})
 
     async def ready(self) -> Response:
         """Whether models are loaded and requests are taken."""
         if not self._ready:
             raise Refused(503, "The service is not ready. Ask again in 1 s.", 1)
-        return _json({"status": "ready"})
+        return json_answer({"status": "ready"})
 
     async def show_metrics(self) -> Response:
         """Metrics in the text format of Prometheus."""
@@ -229,21 +229,5 @@ def _facts(request: Request, served: ServedModel) -> dict[str, Any]:
     return facts
 
 
-def _kind(request: Request) -> str:
-    """The content type of a request, without its parameters."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 def _head(facts: dict[str, Any]) -> dict[str, Any]:
     return {key: facts[key] for key in ("model", "version", "request_id")}
-
-
-def _json(content: dict[str, Any]) -> Response:
-    try:
-        text = json.dumps(content, allow_nan=False)  # JSON has neither NaN nor infinity
-    except ValueError:
-        raise Refused(
-            422,
-            "The model has no finite answer for these rows. Check their values and the set.",
-        ) from None
-    return Response(text, media_type="application/json")

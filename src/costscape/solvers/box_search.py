@@ -33,17 +33,18 @@ from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Surface
 from costscape.sets import Box, ConstraintSet
-from costscape.solvers.cost_table import cost_table, fits
-from costscape.solvers.grid_minima import (
+from costscape.solvers.grid_search import (
     Costs,
     Points,
+    cost_table,
     cut_cells,
+    fits,
     local_minima,
     may_be_lowest,
     promising_cells,
 )
 from costscape.solvers.solver import Objective, Solution, Solver
-from costscape.training.settings import AtLeast2, Count, Natural
+from costscape.training.settings import AtLeast2, BelowOne, Count, Natural
 
 CONVEX_GRID = 9  # points where each x has its own outcomes and f is convex
 GRID_COSTS = 2**22  # costs of the first grid in memory at once
@@ -84,14 +85,7 @@ class Separable(Solver):
     cells: Natural = 6
     basins: Count = 3
     halvings: Natural = 20
-    prune: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.prune < 1:
-            raise ValueError(
-                f"Separable needs prune, the weight of outcomes that may be left out, to be at "
-                f"least 0 and less than 1, but got {self.prune:g}. 0 leaves none out."
-            )
+    prune: BelowOne = 1e-6
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
         if not isinstance(feasible, Box):

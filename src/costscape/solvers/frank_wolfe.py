@@ -17,7 +17,7 @@ from costscape.sets import Box, Budget, ConstraintSet, Simplex
 from costscape.solvers.graph_replay import Replayed, value_and_slope
 from costscape.solvers.solver import Objective, Solution, Solver
 from costscape.task import Refusal, Task
-from costscape.training.settings import Count
+from costscape.training.settings import Count, NotNegative
 
 SEARCH = 8  # most evaluations along one direction; a quadratic needs two
 KINK = 0.01  # of the spread of the cost: slopes that lead farther down are no convergence
@@ -52,14 +52,7 @@ class FrankWolfe(Solver):
     """
 
     steps: Count = 100
-    tol: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if self.steps < 1 or not self.tol >= 0:
-            raise ValueError(
-                f"FrankWolfe needs steps of at least 1 and tol of at least 0, but got steps "
-                f"{self.steps} and tol {self.tol}."
-            )
+    tol: NotNegative = 1e-6
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
         if not isinstance(feasible, Box | Simplex | Budget):

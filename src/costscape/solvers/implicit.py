@@ -15,7 +15,7 @@ of the local quadratic model. Amos and Kolter, 2017 (OptNet); Donti, Amos and Ko
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
@@ -28,8 +28,9 @@ from costscape.solvers.auto import Auto, resolve
 from costscape.solvers.box_search import Separable
 from costscape.solvers.convex import Convex
 from costscape.solvers.layer import Layer
-from costscape.solvers.solver import Solver, check_solver
+from costscape.solvers.solver import Solver
 from costscape.task import SeparableTask, Task
+from costscape.training.settings import Range
 
 FLAT = 1e-4  # curvature over that of g across C: below, the gradient is cut off
 STEEP = 1e-2  # change of slope over the slope itself: below, a is no minimum
@@ -64,15 +65,7 @@ class Implicit(Layer):
     """
 
     solver: Solver = field(default_factory=Auto)
-    window: float | Literal["auto"] = "auto"
-
-    def __post_init__(self) -> None:
-        check_solver(self.solver, "Implicit")
-        if self.window != "auto" and not 0 < self.window <= 0.1:
-            raise ValueError(
-                f"Implicit needs a window between 0 and 0.1, a share of the width of C, but got "
-                f"window={self.window:g}. Leave it out to have one that suits the solver."
-            )
+    window: Annotated[float, Range(0.0, 0.1, "(]")] | Literal["auto"] = "auto"
 
     def refuses(self, task: Task) -> str | None:
         if not isinstance(task.feasible, Polyhedral):

@@ -94,15 +94,6 @@ class Solver(Checked, ABC):
         """``minimise``, once the problem is known to fit."""
 
 
-def check_solver(solver: object, owner: str) -> None:
-    """Raise a TypeError where the setting ``solver`` of ``owner`` is no Solver."""
-    if not isinstance(solver, Solver):
-        raise TypeError(
-            f"{owner} needs a Solver, but got solver={solver!r}. Leave it out, or write "
-            f"solver=costscape.Auto(), for the strongest solver that serves."
-        )
-
-
 def better(a: Tensor, now: Tensor, best: Tensor, cost: Tensor) -> tuple[Tensor, Tensor]:
     """The cheaper of two points, and its cost, for each problem."""
     won = now < cost

@@ -4,7 +4,7 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache, wraps
-from math import ceil, isnan
+from math import ceil, inf, isnan
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -20,23 +20,33 @@ PATIENCE = 5  # early stopping waits for this part of the epochs, where it is no
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a setting may be: at least ``least``, or above it."""
+    """The numbers that a setting may be, from ``least`` to ``most``.
+
+    ``ends`` are those of an interval: "[" and "]" include an end, "(" and ")" exclude it.
+    """
 
     least: float
-    open: bool = False
+    most: float = inf
+    ends: str = "[)"
 
     def holds(self, value: int | float) -> bool:
-        return value > self.least if self.open else value >= self.least
+        low = value >= self.least if self.ends[0] == "[" else value > self.least
+        return low and (value <= self.most if self.ends[1] == "]" else value < self.most)
 
     def __str__(self) -> str:
-        return f"{'above' if self.open else 'of at least'} {self.least:g}"
+        low = f"{'of at least' if self.ends[0] == '[' else 'above'} {self.least:g}"
+        high = f" and {'at most' if self.ends[1] == ']' else 'below'} {self.most:g}"
+        return low + high * (self.most < inf)
 
 
 Natural = Annotated[int, Range(0.0)]
 Count = Annotated[int, Range(1.0)]
 AtLeast2 = Annotated[int, Range(2.0)]
-Positive = Annotated[float, Range(0.0, open=True)]
+Positive = Annotated[float, Range(0.0, ends="()")]
 NotNegative = Annotated[float, Range(0.0)]
+Share = Annotated[float, Range(0.0, 1.0, "(]")]
+BelowOne = Annotated[float, Range(0.0, 1.0, "[)")]
+Decay = Annotated[float, Range(0.0, 1.0, "()")]  # of a moving average
 
 
 class Checked:
@@ -99,10 +109,21 @@ def _fits(value: Any, hint: Any, ranges: bool = True) -> bool:
         return value in args
     if origin is Callable:
         return callable(value)
+    if origin is tuple:
+        return isinstance(value, tuple) and _all_fit(value, args, ranges)
     kind = origin or hint
     if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return not isinstance(value, str | int | float) and value is not None
     return isinstance(value, kind)
+
+
+def _all_fit(values: tuple[Any, ...], hints: tuple[Any, ...], ranges: bool) -> bool:
+    """Whether each value fits; (hint, ...) is for one value or more."""
+    each = hints[:1] * len(values) if hints[-1] is ... else hints
+    if len(values) != len(each):
+        return False
+    fit = all(_fits(value, hint, ranges) for value, hint in zip(values, each, strict=True))
+    return fit and (len(values) > 0 or not ranges)
 
 
 def _words(hint: Any) -> str:
@@ -116,6 +137,8 @@ def _words(hint: Any) -> str:
         return " or ".join(map(repr, args))
     if origin is Callable:
         return "a function"
+    if origin is tuple:
+        return f"a tuple ({', '.join('...' if one is ... else _words(one) for one in args)})"
     known = {int: "a whole number", float: "a number", bool: "True or False", type(None): "None"}
     if hint in known:
         return known[hint]
@@ -203,11 +226,3 @@ class Training(Checked):
                 f"or take device='cpu'."
             )
         return device
-
-
-def check_ema(owner: str, ema: float | None) -> None:
-    """Raise a ValueError in the name of ``owner`` unless 0 < ema < 1 or ema is None."""
-    if ema is not None and not 0 < ema < 1:
-        raise ValueError(
-            f"{owner} needs ema between 0 and 1, or None for no averaging, but got {ema}."
-        )

@@ -10,7 +10,8 @@ from costscape.problems.hindsight import Hindsight
 from costscape.problems.two_sided import TwoSided
 from costscape.sets import Box, ConstraintSet, Finite, Polytope
 from costscape.solvers import Auto, Exhaustive
-from costscape.task import Cost, SeparableTask, Task
+from costscape.task import SeparableTask, Task
+from costscape.task_arguments import Cost
 
 
 def separable(terms: Cost, feasible: ConstraintSet, *, convex: bool = True) -> Task:

@@ -12,7 +12,8 @@ from torch import Generator, Tensor
 from costscape.methods.cost_scale import spread_of
 from costscape.methods.df2.slopes import Target, sample
 from costscape.scenarios import ExpectedCost
-from costscape.task import Cost, SeparableTask, Task
+from costscape.task import SeparableTask, Task
+from costscape.task_arguments import Cost
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
 from costscape.training.fit_state import twin
-from costscape.training.settings import check_ema
+from costscape.training.settings import Count, Decay, NotNegative
 
 RATE = 1e-2  # chosen on the zoo (benchmarks/zoo)
 
@@ -93,37 +93,28 @@ class DF2(Presets, EnsembleMethod):
 
     task: Task
     encoder: Builder | None = None
-    points: int | None = None
-    actions: int | None = None
+    points: Count | None = None
+    actions: Count | None = None
     share_actions: bool = True
     learn_values: bool = True
     outcomes: Outcomes | None = None
     target: Target = field(default_factory=Slopes)
-    outcome_share: float = 0.3
-    ema: float | None = 0.995
-    folds: int = 4
+    outcome_share: NotNegative = 0.3
+    ema: Decay | None = 0.995
+    folds: Count = 4
     selection: Selection = field(default_factory=Greedy)
-    most_scenarios: int = MOST
+    most_scenarios: Count = MOST
     standardise: bool = True
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     choose_epoch: bool = True
-    workers: int = 1
+    workers: Count = 1
     seed: int = 0
 
     fit_together = staticmethod(fit_stacked)
 
     def __post_init__(self) -> None:
-        for name in ("points", "actions", "folds", "workers", "most_scenarios"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"DF2 needs {name} of at least 1, but got {value}.")
-        if not isinstance(self.target, Target):
-            raise TypeError(f"DF2 needs a target such as Slopes(), but got {self.target!r}.")
         self.target.check(self.actions)
-        if not self.outcome_share >= 0:
-            raise ValueError(f"DF2 needs outcome_share >= 0, but got {self.outcome_share}.")
-        check_ema("DF2", self.ema)
 
     def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
         forms = self._forms(train)

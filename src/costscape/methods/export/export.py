@@ -3,11 +3,11 @@
 The file is loaded by ``costscape.runtime`` and compared with the method before it gets its name.
 """
 
-import os
 import sys
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from costscape.methods.fitted_method import FittedMethod
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.runtime import Reference, load
 from costscape.task import Refusal
+from costscape.whole_file import write_whole
 
 REFERENCE, CHECKED = 20, 200  # rows in the file, and rows that are compared at the export
 REFERENCE_NUMBERS = 2**16  # numbers of X of the reference rows
@@ -133,7 +134,7 @@ def export(
 
 
 def _write(path: Path, graph: Graph, known: Known, reference: Reference) -> Exported:
-    """Write beside, load, compare, then rename."""
+    """Write to a temporary folder, load, compare, then write to the path."""
     few = min(REFERENCE, REFERENCE_NUMBERS // max(1, reference.rows[0].size))
     k = -(-len(reference.rows) // max(1, few))
     kept = Reference(
@@ -143,23 +144,18 @@ def _write(path: Path, graph: Graph, known: Known, reference: Reference) -> Expo
         reference.tolerance,
         reference.cost_tolerance,
     )
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        part.write_bytes(model_bytes(graph, facts_of(known, kept, 0.0)))
-        found = load(part)
-        off, same = found.compare(reference)
-        if not same.all():
-            raise ValueError(
-                f"{int((~same).sum())} of {len(same)} rows are decided otherwise, by up to "
-                f"{off[~same].max():.2g} of the interval"
-            )
-        untied = off <= reference.tolerance
-        difference = float(off[untied].max(initial=0.0))
-        part.write_bytes(model_bytes(graph, facts_of(known, kept, difference)))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with TemporaryDirectory() as folder:
+        tried = Path(folder) / path.name
+        tried.write_bytes(model_bytes(graph, facts_of(known, kept, 0.0)))
+        off, same = load(tried).compare(reference)
+    if not same.all():
+        raise ValueError(
+            f"{int((~same).sum())} of {len(same)} rows are decided otherwise, by up to "
+            f"{off[~same].max():.2g} of the interval"
+        )
+    untied = off <= reference.tolerance
+    difference = float(off[untied].max(initial=0.0))
+    write_whole(path, model_bytes(graph, facts_of(known, kept, difference)))
     size, tied = path.stat().st_size, int((~untied).sum())
     return Exported(path, known.kind, size, difference, tied, len(off), None, known.loss)
 

@@ -1,6 +1,6 @@
 """The steps of a search in one variable, for all rows and coordinates, as operators of ONNX.
 
-They are those of ``solvers.grid_minima``; positions t are shares of an interval, 0 to 1. Tensors
+They are those of ``solvers.grid_search``; positions t are shares of an interval, 0 to 1. Tensors
 are (B, J, d) where costs are computed and (B, d, J) where one looks along the grid.
 """
 

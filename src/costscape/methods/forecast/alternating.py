@@ -14,7 +14,6 @@ from costscape.training import History, Training
 from costscape.training.checkpoint import Checkpoint
 from costscape.training.fit_state import copy_of
 from costscape.training.progress import progress
-from costscape.training.settings import check_ema
 
 
 class PointRounds(ForecastMethod):
@@ -28,15 +27,12 @@ class PointRounds(ForecastMethod):
     draws = None  # a point has none
 
     def __post_init__(self) -> None:
-        name = type(self).__name__
         if not isinstance(self.forecast, Point):
             raise Refusal(
-                f"{name} needs forecast=Point(), since its learned loss compares one forecast "
-                f"with one outcome, but got {self.forecast!r}. TwoStage takes every forecast."
+                f"{type(self).__name__} needs forecast=Point(), since its learned loss compares "
+                f"one forecast with one outcome, but got {self.forecast!r}. TwoStage takes every "
+                f"forecast."
             )
-        if self.rounds < 1:
-            raise ValueError(f"{name} needs rounds of at least 1, but got {self.rounds}.")
-        check_ema(name, self.ema)
 
     def _within(self, training: Training, epochs: int | None = None) -> Training:
         """How one part is fitted in one round; a loss made anew each round is not compiled."""

@@ -20,7 +20,7 @@ from costscape.solvers import Auto, Implicit, Layer, Solver
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
 from costscape.training.compiled_loss import Loss
-from costscape.training.settings import RATE
+from costscape.training.settings import RATE, Count, Decay, Positive
 
 
 @dataclass
@@ -73,12 +73,12 @@ class DFL(ForecastMethod):
 
     task: Task
     forecast: Forecast = field(default_factory=Point)
-    draws: int | None = 100
+    draws: Count | None = 100
     layer: Layer = field(default_factory=Implicit)
-    rates: tuple[float, ...] = (0.3, 0.03)
+    rates: tuple[Positive, ...] = (0.3, 0.03)
     encoder: Builder | None = None
     level: Level | None = None
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0

@@ -37,6 +37,7 @@ from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
+from costscape.training.settings import Count, Decay, Positive
 
 MODELS = 4  # fresh least-squares fits whose predictions are the samples
 WIDTH = 64
@@ -100,15 +101,15 @@ class EGL(LocalLossMethod):
     task: Task
     forecast: Forecast = field(default_factory=Point)
     loss: LocalLoss = field(default_factory=LossNetwork)
-    samples: int = 32
+    samples: Count = 32
     perturb: bool = True
-    spread: float = 1.5
+    spread: Positive = 1.5
     stretch: bool = False
-    draws: int | None = 100
+    draws: Count | None = 100
     encoder: Builder | None = None
     level: Level | None = None
     cache: Path | str | None = None
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0

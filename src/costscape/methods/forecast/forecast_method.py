@@ -20,7 +20,6 @@ from costscape.task import Task
 from costscape.training import Fit, History, Training, fit_all
 from costscape.training.compiled_loss import Loss
 from costscape.training.fit_state import Score, copy_of
-from costscape.training.settings import check_ema
 
 Network = ForecastNetwork
 
@@ -47,17 +46,6 @@ class ForecastMethod(ScenarioMethod):
         """Fit the fresh model; one history for each stage."""
 
     def __post_init__(self) -> None:
-        check_ema(type(self).__name__, self.ema)
-        if self.draws is not None and self.draws < 1:
-            raise ValueError(
-                f"{type(self).__name__} needs draws of at least 1, or None for the closed form, "
-                f"but got {self.draws}."
-            )
-        if not isinstance(self.forecast, Forecast):
-            raise TypeError(
-                f"{type(self).__name__} needs a forecast such as Mixture(3), but got "
-                f"{self.forecast!r}."
-            )
         self.forecast.check(self.task, self.draws)
 
     def chosen(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import History, Training
-from costscape.training.settings import Checked, Count, NotNegative, Positive
+from costscape.training.settings import Checked, Count, Decay, NotNegative, Positive
 
 ROWS = 4096  # forecast at once
 
@@ -117,7 +117,7 @@ class LANCER(PointRounds):
     descent: Steps = field(default_factory=_descent)
     encoder: Builder | None = None
     level: Level | None = None
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0

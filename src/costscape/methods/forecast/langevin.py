@@ -21,6 +21,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.sets import Box, ConstraintSet
+from costscape.training.settings import Checked, Count, Positive
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def around(
 
 
 @dataclass(frozen=True)
-class Langevin:
+class Langevin(Checked):
     """Projected Langevin dynamics, which SOEBM samples actions with where C has no density.
 
     Args:
@@ -81,15 +82,8 @@ class Langevin:
     Langevin(steps=50, step=0.05)
     """
 
-    steps: int = 100
-    step: float = 0.05
-
-    def __post_init__(self) -> None:
-        if self.steps < 1 or not 0 < self.step < float("inf"):
-            raise ValueError(
-                f"Langevin needs at least 1 step of positive length, but got steps={self.steps} "
-                f"and step={self.step}."
-            )
+    steps: Count = 100
+    step: Positive = 0.05
 
     def walk(
         self,

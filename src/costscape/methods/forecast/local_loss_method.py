@@ -68,20 +68,11 @@ class LocalLossMethod(ForecastMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name = type(self).__name__
         if not isinstance(self.forecast, Point | Mixture):
             raise Refusal(
-                f"{name} needs forecast=Point() or Mixture(k), whose mean it trains, but got "
-                f"{self.forecast!r}. TwoStage and DFL take every forecast."
+                f"{type(self).__name__} needs forecast=Point() or Mixture(k), whose mean it "
+                f"trains, but got {self.forecast!r}. TwoStage and DFL take every forecast."
             )
-        if not isinstance(self.loss, LocalLoss):
-            raise TypeError(
-                f"{name} needs a local loss such as LossNetwork(), but got {self.loss!r}."
-            )
-        if self.samples is not None and self.samples < 1:
-            raise ValueError(f"{name} needs samples of at least 1, but got {self.samples}.")
-        if not self.spread > 0:
-            raise ValueError(f"{name} needs a positive spread, but got {self.spread}.")
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
         first = self._by_likelihood(task, model, train, val)

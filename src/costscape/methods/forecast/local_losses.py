@@ -24,7 +24,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from costscape.training.progress import progress
-from costscape.training.settings import Checked
+from costscape.training.settings import Checked, Count
 
 FLOOR = 1e-3
 HELD = 2**22  # numbers of one step of the fit held at once
@@ -96,10 +96,7 @@ class Quadratic(LocalLoss):
     Quadratic(rank=5)
     """
 
-    rank: int = 20
-
-    def __post_init__(self) -> None:
-        _check("Quadratic", rank=self.rank)
+    rank: Count = 20
 
     def start(self, d: int, rng: Generator) -> Float[Tensor, "p"]:
         r = min(self.rank, d)
@@ -124,10 +121,7 @@ class DirectedQuadratic(LocalLoss):
     DirectedQuadratic(rank=5)
     """
 
-    rank: int = 20
-
-    def __post_init__(self) -> None:
-        _check("DirectedQuadratic", rank=self.rank)
+    rank: Count = 20
 
     def start(self, d: int, rng: Generator) -> Float[Tensor, "p"]:
         r = min(self.rank, 2 * d)
@@ -157,12 +151,9 @@ class LossNetwork(LocalLoss):
     LossNetwork(hidden=8, layers=2)
     """
 
-    hidden: int = 16
-    layers: int = 2
+    hidden: Count = 16
+    layers: Count = 2
     rate: ClassVar[float] = 0.01
-
-    def __post_init__(self) -> None:
-        _check("LossNetwork", hidden=self.hidden, layers=self.layers)
 
     def start(self, d: int, rng: Generator) -> Float[Tensor, "p"]:
         parts = []
@@ -240,9 +231,3 @@ def _quadratic(parameters: Tensor, seen: Tensor, e: Tensor) -> Tensor:
     factor = parameters[:, :-1].unflatten(-1, (seen.shape[-1], -1))
     alpha = FLOOR + parameters[:, -1:].square()
     return torch.bmm(seen, factor).square().sum(-1) + alpha * e.square().mean(-1)
-
-
-def _check(name: str, **sizes: int) -> None:
-    for what, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} needs {what} of at least 1, but got {size}.")

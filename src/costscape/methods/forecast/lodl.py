@@ -42,6 +42,7 @@ from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Training
+from costscape.training.settings import Count, Decay, Positive
 
 
 @dataclass
@@ -96,14 +97,14 @@ class LODL(LocalLossMethod):
     task: Task
     forecast: Forecast = field(default_factory=Point)
     loss: LocalLoss = field(default_factory=LossNetwork)
-    samples: int | None = None
-    spread: float = 1.5
+    samples: Count | None = None
+    spread: Positive = 1.5
     stretch: bool = False
-    draws: int | None = 100
+    draws: Count | None = 100
     encoder: Builder | None = None
     level: Level | None = None
     cache: Path | str | None = None
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0

@@ -22,6 +22,7 @@ from costscape.scenarios import ExpectedCost, Scenarios
 from costscape.solvers import Auto, Solver
 from costscape.task import SeparableTask, Task
 from costscape.training import Training
+from costscape.training.settings import Decay
 
 LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 SCORED = 256  # validation rows that choose the level, at most
@@ -60,7 +61,7 @@ class SafetyStock(ScenarioMethod):
     task: Task
     encoder: Builder | None = None
     level: Level | None = None
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0

@@ -36,6 +36,7 @@ from costscape.sets import Box, Finite, Whole
 from costscape.solvers import Auto, Solver
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
+from costscape.training.settings import Count, Decay, NotNegative, Positive
 
 RATE = 1e-4  # that of the authors' code
 BATCH = 1024  # rows in a step at most, so that the samples of 6,000 rows fit into memory
@@ -103,17 +104,17 @@ class SOEBM(ForecastMethod):
 
     task: Task
     forecast: Forecast = field(default_factory=Mixture)
-    draws: int | None = 100
+    draws: Count | None = 100
     encoder: Builder | None = None
     level: Level | None = None
-    variances: tuple[float, ...] | None = None
-    samples: int = 512
-    weight: float = 0.01
-    temperature: float | None = 1.0
-    steps: int = 50
-    train_draws: int | None = None
+    variances: tuple[Positive, ...] | None = None
+    samples: Count = 512
+    weight: NotNegative = 0.01
+    temperature: Positive | None = 1.0
+    steps: Count = 50
+    train_draws: Count | None = None
     langevin: Langevin = field(default_factory=Langevin)
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
@@ -124,22 +125,6 @@ class SOEBM(ForecastMethod):
             raise Refusal(
                 f"SOEBM needs a forecast with a law to draw from, Mixture(k), but got "
                 f"{self.forecast!r}. TwoStage and DFL take every forecast."
-            )
-        for name in ("samples", "train_draws", "steps"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"SOEBM needs {name} of at least 1, but got {value}.")
-        if not 0 <= self.weight < float("inf"):
-            raise ValueError(f"SOEBM needs a weight of at least 0, but got {self.weight}.")
-        if self.temperature is not None and not 0 < self.temperature < float("inf"):
-            raise ValueError(
-                f"SOEBM needs a positive temperature, or None to take the spread of the cost, but "
-                f"got {self.temperature}."
-            )
-        if self.variances is not None and not all(v > 0 for v in self.variances or (0,)):
-            raise ValueError(
-                f"SOEBM needs one or more positive variances, or None to take them from the width "
-                f"of the set, but got {self.variances}."
             )
 
     def loss(

@@ -29,6 +29,7 @@ from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Implicit, Solver
 from costscape.task import Refusal, Task
 from costscape.training import Fit, History, Training, fit_all
+from costscape.training.settings import Count, Decay, NotNegative, Positive
 
 FULL = 16  # numbers in an outcome, up to which the metric is a full matrix
 
@@ -95,32 +96,21 @@ class TaskMet(PointRounds):
 
     task: Task
     forecast: Forecast = field(default_factory=Point)
-    rounds: int = 50
-    steps: int = 100
-    rate: float = 1e-3
-    batch_size: int = 256
-    width: int = 200
-    iterations: int = 5
-    ridge: float = 1e-5
+    rounds: Count = 50
+    steps: Count = 100
+    rate: Positive = 1e-3
+    batch_size: Count = 256
+    width: Count = 200
+    iterations: Count = 5
+    ridge: NotNegative = 1e-5
     full: bool | None = None
     inner: Training = field(default_factory=_inner)
     encoder: Builder | None = None
     level: Level | None = None
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("steps", "batch_size", "width", "iterations"):
-            if (value := getattr(self, name)) < 1:
-                raise ValueError(f"TaskMet needs {name} of at least 1, but got {value}.")
-        if not (self.rate > 0 and self.ridge >= 0):
-            raise ValueError(
-                f"TaskMet needs a positive rate and ridge of at least 0, but got rate {self.rate} "
-                f"and ridge {self.ridge}."
-            )
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
         assert isinstance(model, PointForecast)

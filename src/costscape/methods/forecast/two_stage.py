@@ -20,7 +20,7 @@ from costscape.task import Task
 from costscape.training import Fit, History, Training, fit_all
 from costscape.training.compiled_loss import Loss
 from costscape.training.fit_state import twin
-from costscape.training.settings import RATE
+from costscape.training.settings import RATE, Count, Decay
 
 
 @dataclass
@@ -61,10 +61,10 @@ class TwoStage(ForecastMethod):
 
     task: Task
     forecast: Forecast = field(default_factory=Mixture)
-    draws: int | None = 100
+    draws: Count | None = 100
     encoder: Builder | None = None
     level: Level | None = None
-    ema: float | None = 0.995
+    ema: Decay | None = 0.995
     solver: Solver = field(default_factory=Auto)
     training: Training = field(default_factory=Training)
     seed: int = 0

@@ -26,7 +26,6 @@ from costscape.methods.weighted.weighted_labels import (
     WeightedLabels,
     affinity,
     cheapest,
-    check_positive,
     gaussian,
     median_distance,
     score_of_weights,
@@ -34,6 +33,7 @@ from costscape.methods.weighted.weighted_labels import (
 from costscape.models import Standardise
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
+from costscape.training.settings import Count, Positive
 
 WIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of the median distance
 PENALTIES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -64,17 +64,11 @@ class CME(ScenarioMethod):
     """
 
     task: Task
-    penalty: float | None = None
-    width: float | None = None
-    landmarks: int = 1000
+    penalty: Positive | None = None
+    width: Positive | None = None
+    landmarks: Count = 1000
     solver: Solver = field(default_factory=Auto)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_positive("CME", "penalty", self.penalty)
-        check_positive("CME", "width", self.width)
-        if self.landmarks < 1:
-            raise ValueError(f"CME needs landmarks of at least 1, but got {self.landmarks}.")
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         task, train, val = self._on_device(train, val)

@@ -35,6 +35,7 @@ from costscape.sets import Finite, Whole
 from costscape.solvers import Auto, Solver
 from costscape.solvers.auto import resolve, without_programs
 from costscape.task import SeparableTask, Task
+from costscape.training.settings import Count, Share
 
 VALUES, ACTIONS = 32, 128  # candidates: values of each coordinate, or actions
 GROUPS = 128  # of neighbouring rows, whose optima bound the values of each coordinate
@@ -81,26 +82,13 @@ class DecisionForest(ForestMethod):
     trial = 20  # with fewer, trials favour large leaves, which average more
 
     task: Task
-    trees: int = 100
+    trees: Count = 100
     min_leaf: int | None = None
-    features: float = 1 / 3
-    sample: float = 0.8
-    candidates: int | None = None
+    features: Share = 1 / 3
+    sample: Share = 0.8
+    candidates: Count | None = None
     solver: Solver = field(default_factory=Auto)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("trees", "candidates"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"DecisionForest needs {name} of at least 1, but got {value}.")
-        for name in ("features", "sample"):
-            value = getattr(self, name)
-            if not 0 < value <= 1:
-                raise ValueError(
-                    f"DecisionForest needs {name}, a share, above 0 and at most 1, but got "
-                    f"{value}."
-                )
 
     def _grower(self, train: Dataset) -> Grower:
         assert self.task_ is not None

@@ -22,7 +22,6 @@ from costscape.methods.weighted.weighted_labels import (
     affinity,
     appended,
     cheapest,
-    check_positive,
     gaussian,
     median_distance,
     score_of_weights,
@@ -30,6 +29,7 @@ from costscape.methods.weighted.weighted_labels import (
 from costscape.models import Standardise
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
+from costscape.training.settings import Positive
 
 TRIED = tuple(2 ** (-i / 2) for i in range(14))  # of the median distance: 1, 0.71, ... 0.011
 
@@ -54,12 +54,9 @@ class KernelSmoother(ScenarioMethod):
     """
 
     task: Task
-    width: float | None = None
+    width: Positive | None = None
     solver: Solver = field(default_factory=Auto)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_positive("KernelSmoother", "width", self.width)
 
     def _fit(self, train: Dataset, val: Dataset) -> None:
         task, train, val = self._on_device(train, val)

@@ -25,6 +25,7 @@ from costscape.methods.weighted.forest_weights import (
 from costscape.models import Standardise
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
+from costscape.training.settings import Count, Share
 
 
 @dataclass
@@ -52,21 +53,12 @@ class RandomForest(ForestMethod):
     trial: ClassVar[int] = 50
 
     task: Task
-    trees: int = 200
+    trees: Count = 200
     min_leaf: int | None = None
-    features: float = 1.0
+    features: Share = 1.0
     jobs: int = 1
     solver: Solver = field(default_factory=Auto)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.trees < 1:
-            raise ValueError(f"RandomForest needs trees of at least 1, but got {self.trees}.")
-        if not 0 < self.features <= 1:
-            raise ValueError(
-                f"RandomForest needs features, a share, above 0 and at most 1, but got "
-                f"{self.features}."
-            )
 
     def _grower(self, train: Dataset) -> Grower:
         return partial(self._grow, train)

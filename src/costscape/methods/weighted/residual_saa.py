@@ -21,11 +21,12 @@ from costscape.data import Dataset
 from costscape.methods.surfaces import ScenarioMethod
 from costscape.methods.weighted.residual_model import Residuals, Spread, spread_rows
 from costscape.methods.weighted.ridge_path import RidgePath
-from costscape.methods.weighted.weighted_labels import check_positive, score_of_weights
+from costscape.methods.weighted.weighted_labels import score_of_weights
 from costscape.models import Units
 from costscape.models.relative_outcomes import Level
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
+from costscape.training.settings import Count, Positive
 
 RIDGES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 
@@ -69,33 +70,21 @@ class ResidualSAA(ScenarioMethod):
     """
 
     task: Task
-    ridge: float | None = None
+    ridge: Positive | None = None
     scaled: bool = False
     leave_one_out: bool = False
-    k: int | tuple[int, ...] | None = None
+    k: Count | tuple[Count, ...] | None = None
     support: tuple[float, float] | None = None
-    residuals: int | None = 1000
+    residuals: Count | None = 1000
     level: Level | None = None
     solver: Solver = field(default_factory=Auto)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_positive("ResidualSAA", "ridge", self.ridge)
-        if self.residuals is not None and self.residuals < 1:
-            raise ValueError(
-                f"ResidualSAA needs residuals of at least 1, or None for those of all rows, but "
-                f"got {self.residuals}."
-            )
         if self.support is not None and not self.support[0] <= self.support[1]:
             raise ValueError(
                 f"ResidualSAA needs support to be a pair low <= high, but got {self.support}. "
                 f"Swap the two."
-            )
-        sizes = _sizes(self.k)
-        if self.k is not None and (not sizes or min(sizes) < 1):
-            raise ValueError(
-                f"ResidualSAA needs k of at least 1, a tuple of such numbers to choose from, or "
-                f"None for all rows, but got {self.k}."
             )
 
     def _fit(self, train: Dataset, val: Dataset) -> None:

@@ -107,11 +107,3 @@ def median_distance(x: Float[Tensor, "n p"]) -> float:
     distances = torch.pdist(some)
     distances = distances[distances > 0]
     return float(distances.median()) if len(distances) else 1.0
-
-
-def check_positive(owner: str, name: str, value: float | None) -> None:
-    if value is not None and not 0 < value < float("inf"):
-        raise ValueError(
-            f"{owner} needs {name} to be a positive number, or None to choose it on validation, "
-            f"but got {value}."
-        )

@@ -1,14 +1,15 @@
 """Download the public files, each verified by its checksum before it takes its name."""
 
 import hashlib
-import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from http.client import HTTPException
 from pathlib import Path
+from typing import BinaryIO
 
 from costscape.problems.files.sources import PUBLIC, PublicFile, cache_folder, digest
+from costscape.whole_file import replacing
 
 Report = Callable[[str, int, int], None]
 CHUNK = 1 << 16
@@ -45,36 +46,31 @@ def _bring(file: PublicFile, place: Path, report: Report | None, timeout: float)
             f"{file.name} cannot be downloaded without an account. Log in and download "
             f"{file.page}, and save it as {place / (file.plain or file.name)}."
         )
-    place.mkdir(parents=True, exist_ok=True)
-    # the process number keeps two fetches at once out of each other's way
-    part = place / f"{file.name}.{os.getpid()}.part"
+    target = place / file.name
     wrong: OSError | ValueError | None = None
     for url in file.urls:
         try:
-            _download(url, file, part, report, timeout)
-            os.replace(part, place / file.name)
-            return place / file.name
+            with replacing(target) as out:
+                _download(_chunks(url, target, timeout), url, file, out, report)
+            return target
         except (ConnectionError, ValueError) as error:
             wrong = error
-        finally:
-            part.unlink(missing_ok=True)
     assert wrong is not None
     raise wrong
 
 
 def _download(
-    url: str, file: PublicFile, part: Path, report: Report | None, timeout: float
+    chunks: Iterator[bytes], url: str, file: PublicFile, out: BinaryIO, report: Report | None
 ) -> None:
     done, sha = 0, hashlib.sha256()
-    with part.open("wb") as out:
-        for chunk in _chunks(url, part.with_name(file.name), timeout):
-            done += len(chunk)
-            if done > file.size:
-                break
-            sha.update(chunk)
-            out.write(chunk)
-            if report is not None:
-                report(file.name, done, file.size)
+    for chunk in chunks:
+        done += len(chunk)
+        if done > file.size:
+            break
+        sha.update(chunk)
+        out.write(chunk)
+        if report is not None:
+            report(file.name, done, file.size)
     if done != file.size or sha.hexdigest() != file.sha256:
         came = f"more than {file.size}" if done > file.size else f"{done}"
         raise ValueError(

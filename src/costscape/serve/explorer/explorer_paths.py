@@ -1,7 +1,6 @@
 """The paths of the explorer: the page, its files, past days, and the last comparison."""
 
 import asyncio
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +8,7 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
+from costscape.serve.body_formats import json_answer
 from costscape.serve.explorer import static_files
 from costscape.serve.explorer.past_days import past_day, past_labels
 from costscape.serve.openapi import MODEL
@@ -65,9 +65,9 @@ class ExplorerPaths:
         day = request.query_params.get("day")
         if day is None:
             labels = await asyncio.to_thread(past_labels, served)
-            return _json({"model": served.name, "version": served.version, "labels": labels})
+            return json_answer({"model": served.name, "version": served.version, "labels": labels})
         found = await asyncio.to_thread(past_day, served, day)
-        return _json({"model": served.name, "version": served.version, **found})
+        return json_answer({"model": served.name, "version": served.version, **found})
 
     async def backtest(self, request: Request) -> Response:
         """The costs of the last comparison, row by row."""
@@ -85,8 +85,4 @@ class ExplorerPaths:
             found = await asyncio.to_thread(read_history, path)
         except ValueError as error:
             raise Refused(409, str(error)) from error
-        return _json({"model": served.name, **asdict(found)})
-
-
-def _json(content: dict[str, Any]) -> Response:
-    return Response(json.dumps(content), media_type="application/json")
+        return json_answer({"model": served.name, **asdict(found)})

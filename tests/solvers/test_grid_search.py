@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-import costscape.solvers.cost_table as module
+import costscape.solvers.grid_search as module
 from costscape import Box, ExpectedCost, Scenarios, Separable, SeparableTask
-from costscape.solvers.cost_table import cost_table
+from costscape.solvers.grid_search import cost_table
 
 
 class Priced(nn.Module):
