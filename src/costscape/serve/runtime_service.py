@@ -210,6 +210,7 @@ def run_runtime(models: Sequence[str], settings: Settings) -> None:
         log_level="warning",
         access_log=False,  # the service writes its own lines
         server_header=False,
+        proxy_headers=False,  # neither addresses nor schemes of clients are used
         timeout_graceful_shutdown=int(settings.limits.seconds) + 5,
     )
 

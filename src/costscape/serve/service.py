@@ -207,7 +207,8 @@ def create_app(sources: Sequence[ModelSource], settings: Settings | None = None)
     add("/ready", service.ready, methods=["GET"])
     add("/metrics", service.show_metrics, methods=["GET"])
     ExplorerPaths(service.versions).add_to(app)
-    app.add_middleware(Edge, settings=settings, metrics=service.metrics)
+    direct = {"/decide": service.decide}
+    app.add_middleware(Edge, settings=settings, metrics=service.metrics, direct=direct)
 
     @app.exception_handler(HTTPException)
     async def in_words(request: Request, error: HTTPException) -> Response:
