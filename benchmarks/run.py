@@ -32,6 +32,7 @@ CPU = (
         "update",
         "table",
         "serve",
+        "latency",
         "runtime",
     ),
 )

@@ -282,4 +282,4 @@ def test_malformed_requests_of_the_service_are_one_in_20(script):
     assert 100 / serve.BAD == 5
     for body in serve.MALFORMED:
         with pytest.raises(Refused):
-            read_request._read("", body, RowShape((14,), tuple(map(str, range(14)))), 10)
+            read_request._read("", body, RowShape((24,), tuple(map(str, range(24)))), 10)

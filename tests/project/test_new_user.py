@@ -363,7 +363,11 @@ def test_bytes_of_no_encoding_are_refused_with_the_setting_to_state_it(tmp_path)
 SETTINGS = {
     "no TOML": ("lags = [1", "lags = 1, [1", "at line 12, column 9"),
     "unknown key": ("horizon = 1", "horizont = 1", "line 13, [table] needs keys among date"),
-    "unknown part": ("[method]", "[methods]", "the parts [table], [task], [method] and [compare]"),
+    "unknown part": (
+        "[method]",
+        "[methods]",
+        "the parts [table], [task], [method], [compare] and [units]",
+    ),
     "unknown method": ("DF2.quick", "DF3", "[method] needs a method among DF2.quick, DF2"),
     "unknown setting": ("seed = 0", "seeds = 0", "[method] needs keys among name"),
     "two tasks": ("# bidding", "bidding", "needs exactly one task, but has newsvendor, bidding"),

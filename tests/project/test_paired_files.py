@@ -98,3 +98,21 @@ def test_a_step_may_be_finished_by_another_process(tmp_path, monkeypatch):
     monkeypatch.setattr(type(tmp_path), "iterdir", iterdir)
     finish_step(tmp_path)
     assert (tmp_path / "model").read_text() == "new"
+
+
+@pytest.mark.parametrize("seen", ["iterdir", "replace", "rmdir"])
+def test_another_process_may_finish_the_same_step_at_any_moment(tmp_path, monkeypatch, seen):
+    real = getattr(type(tmp_path), seen)
+
+    def after_another(path, *args):
+        monkeypatch.setattr(type(tmp_path), seen, real)
+        finish_step(tmp_path)  # what a service does between two steps of the writer
+        return real(path, *args)
+
+    monkeypatch.setattr(type(tmp_path), seen, after_another)
+    (tmp_path / "step").mkdir()
+    for name in NAMES:
+        (tmp_path / "step" / name).write_text("new")
+    finish_step(tmp_path)
+    assert read(tmp_path) == ["new", "new"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table"]

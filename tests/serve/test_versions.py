@@ -16,6 +16,7 @@ from costscape.serve import (
     parse_sources,
     write_references,
 )
+from costscape.serve.model_source import version_of
 from costscape.serve.task_file import load_task
 
 TOKEN = Settings(token="secret", watch_seconds=0.0)
@@ -189,7 +190,7 @@ def test_a_model_file_has_its_reference_beside_it(folder, model, tmp_path):
     found = Source.parse(f"o={tmp_path / 'orders.costscape'}", f"{folder / 'task.py'}:task")
     assert found.name == "o"
     assert found.reference.name == "orders.costscape.reference.json"
-    assert found.version() == source(folder).version()
+    assert version_of(found) == version_of(source(folder))
 
 
 def test_sources_need_a_task_and_different_names(folder, model):

@@ -21,7 +21,8 @@ def serve(
     model: Annotated[
         list[str],
         typer.Argument(
-            help="[NAME=]PATH: a model file, a folder with model.costscape and task.py, or .onnx."
+            help="[NAME=]PATH: a project, a model file, a folder with model.costscape and "
+            "task.py, or .onnx."
         ),
     ],
     task: Annotated[
@@ -63,8 +64,9 @@ def serve(
 ) -> None:
     """Serve decisions of fitted models over HTTP.
 
-    A model file has no code, so the task comes beside it: --task for all models, or task.py in
-    the folder of each. New files of a model are loaded and checked while the old version serves.
+    A project has its task in costscape.toml. A model file has no code, so the task comes beside
+    it: --task for all models, or task.py in the folder of each. New files of a model are loaded
+    and checked while the old version serves.
     """
     from costscape.serve.service_settings import Limits, Settings, read_token
 
@@ -80,9 +82,10 @@ def serve(
             raise ValueError("--log needs a model file, since an exported model is not watched.")
         run_runtime(model, settings)
         return
-    from costscape.serve import parse_sources, run, write_references
+    from costscape.cli.served_sources import served_sources
+    from costscape.serve import run, write_references
 
-    sources = parse_sources(model, task)
+    sources = served_sources(model, task)
     if make_reference:
         for path in write_references(sources):
             print(path)

@@ -25,7 +25,8 @@ def task_in(path: Path) -> Task:
         raise ValueError(f"[task] needs python to name a file that ends in .py, but got {path}.")
     module = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        # from its text: a service reads it again, and cached code may be of an earlier text
+        exec(compile(path.read_bytes(), path, "exec"), module.__dict__)
     except SyntaxError as error:
         raise ValueError(f"{path}, line {error.lineno}: {error.msg}. Correct the line.") from error
     except Exception as error:

@@ -4,6 +4,7 @@ from costscape.arrays import read_pairs
 from costscape.data import Dataset
 from costscape.methods import Method
 from costscape.methods.cost_probe import check_axes, probe_cost
+from costscape.project.column_units import column_units
 from costscape.project.method_choice import make_method
 from costscape.project.project_file import Project
 from costscape.project.table_settings import read_table
@@ -20,6 +21,7 @@ def check_project(project: Project) -> str:
     table = read_table(project)
     task = make_task(project)
     method = make_method(project, task)
+    column_units(project)
     dim = try_cost(task, table, method)
     ((kind, _),) = project.task.items()
     lines = [

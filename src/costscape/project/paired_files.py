@@ -7,6 +7,7 @@ the old pair; one that ends after it leaves files in ``step``, which the next co
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,19 +35,20 @@ def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]
 
 
 def finish_step(folder: Path) -> None:
-    """Move the files of a step that was begun into their place; nothing where there is none."""
+    """Move the files of a step that was begun into their place; nothing where there is none.
+
+    Several processes may do so at once: a service looks at the files while a command writes them.
+    """
     step = folder / STEP
-    if not step.is_dir():
-        return
-    for path in sorted(step.iterdir()):
-        try:
-            path.replace(folder / path.name)
-        except FileNotFoundError:  # another process moved it in the meantime
-            continue
     try:
-        step.rmdir()
-    except FileNotFoundError:
+        paths = sorted(step.iterdir())
+    except FileNotFoundError:  # there is none, or another process has finished it
         return
+    for path in paths:
+        with suppress(FileNotFoundError):  # another process moved it in the meantime
+            path.replace(folder / path.name)
+    with suppress(OSError):  # another process removed it, or began the next step
+        step.rmdir()
 
 
 def read_together(folder: Path, names: tuple[str, ...], read: Callable[[], T]) -> T:

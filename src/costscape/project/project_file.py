@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 NAME = "costscape.toml"
-PARTS = ("table", "task", "method", "compare")
+PARTS = ("table", "task", "method", "compare", "units")
 PATHS = ("data", "models")
 
 
@@ -24,6 +24,7 @@ class Project:
         task: the part ``[task]``.
         method: the part ``[method]``.
         compare: the part ``[compare]``.
+        units: the part ``[units]``.
     """
 
     folder: Path
@@ -33,6 +34,7 @@ class Project:
     task: Mapping[str, Any]
     method: Mapping[str, Any] = field(default_factory=dict)
     compare: Mapping[str, Any] = field(default_factory=dict)
+    units: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def file(self) -> Path:

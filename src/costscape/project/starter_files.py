@@ -51,6 +51,9 @@ origins = 1 # parts of the test rows, with a new fit before each
 # budget = "10 min" # time for all fits; methods that do not end in time are named
 # prefer = "simple" # recommend the simplest method that is not clearly worse
 # today = "ordered" # column of what was decided until now, to compute what a method saves
+
+# [units] # of columns; `costscape serve` shows them
+# sold = "pieces"
 """
 
 COST = '''\

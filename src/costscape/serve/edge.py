@@ -6,9 +6,12 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 from uuid import uuid4
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from costscape.serve.explorer.static_files import FOLDER
 from costscape.serve.logs import log, place
@@ -20,6 +23,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
+Handler = Callable[[Request], Awaitable[Response]]
 OPEN = ("/", "/health", "/ready")  # paths that need no token; the page has no data
 PATHS = (
     "/decide",
@@ -45,10 +49,19 @@ class Edge:
         app: the app.
         settings: Settings. The token and the limits.
         metrics: Metrics. Where requests are counted.
+        direct: mapping, default empty. Handlers of POST by path that are called in place of the
+            app: its routing would take a third of the time of a small request.
     """
 
-    def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        app: App,
+        settings: Settings,
+        metrics: Metrics,
+        direct: Mapping[str, Handler] | None = None,
+    ) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
+        self._direct = direct or {}
         self._held = 0  # bytes of the bodies of all requests
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -86,7 +99,7 @@ class Edge:
             self._check_size(int(length) if length.isdigit() else 0)
             body = await self._body(received)
             if body is not None:
-                await self._app(scope, _replay(body, receive), sent)
+                await self._answer(scope, _replay(body, receive), sent)
         except Refused as error:
             await _refuse(error, request_id, sent)
         except Exception as error:
@@ -103,6 +116,14 @@ class Edge:
         finally:
             self._held -= size
             self._count(scope, status or GONE, time.perf_counter() - begin, facts)
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+        handler = self._direct.get(scope["path"]) if scope["method"] == "POST" else None
+        if handler is None:
+            await self._app(scope, receive, send)
+            return
+        response = await handler(Request(scope, receive))
+        await response(scope, receive, send)
 
     def _check_token(self, path: str, given: bytes) -> None:
         if self._settings.token is None or path in OPEN or path.startswith(FOLDER):

@@ -1,5 +1,6 @@
 """One version of an exported model, as a service holds it: without torch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from costscape.runtime import ExportedModel, load
+from costscape.serve.model_names import checked_name, named_path
 from costscape.serve.request_rows import RowShape
 
 SUFFIX = ".onnx"
@@ -30,23 +32,12 @@ class RuntimeSource:
     @classmethod
     def parse(cls, text: str) -> "RuntimeSource":
         """Read [NAME=]PATH."""
-        name, sign, rest = text.partition("=")
-        path = Path(rest if sign else text)
-        name = name if sign else path.stem
-        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
-            raise ValueError(
-                f"A model needs a name of letters, digits, '-', '_' and '.', but got {name!r}. "
-                f"Write NAME={path}."
-            )
-        return cls(name, path)
+        name, path = named_path(text)
+        return cls(checked_name(path.stem if name is None else name, path), path)
 
-    def state(self) -> tuple[int, int, int] | None:
-        """Time, size and inode of the file: another state means another version, perhaps."""
-        try:
-            found = self.model.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+    def watched(self) -> Sequence[Path]:
+        """The file."""
+        return (self.model,)
 
 
 @dataclass(frozen=True, eq=False)

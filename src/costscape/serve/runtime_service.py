@@ -21,6 +21,7 @@ from costscape.serve.body_formats import content_type, json_answer, parse_json
 from costscape.serve.edge import FACTS, Edge
 from costscape.serve.logs import log, log_to_stderr
 from costscape.serve.metrics import Metrics
+from costscape.serve.model_names import check_distinct
 from costscape.serve.refused import Refused
 from costscape.serve.request_rows import too_many
 from costscape.serve.runtime_model import RuntimeModel, RuntimeSource
@@ -194,9 +195,7 @@ def run_runtime(models: Sequence[str], settings: Settings) -> None:
     import uvicorn
 
     sources = [RuntimeSource.parse(text) for text in models]
-    names = [source.name for source in sources]
-    if len(set(names)) < len(names):
-        raise ValueError("Each model needs a name of its own. Write NAME=PATH.")
+    check_distinct([source.name for source in sources])
     app = create_runtime_app(sources, settings)
     log_to_stderr()
     log("listening", host=settings.host, port=settings.port, token=settings.token is not None)
@@ -208,5 +207,6 @@ def run_runtime(models: Sequence[str], settings: Settings) -> None:
         log_level="warning",
         access_log=False,  # the service writes its own lines
         server_header=False,
+        proxy_headers=False,  # neither addresses nor schemes of clients are used
         timeout_graceful_shutdown=int(settings.limits.seconds) + 5,
     )

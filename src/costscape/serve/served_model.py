@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-import costscape
 from costscape.chance import Chance
 from costscape.methods.surfaces import ScenarioMethod, SurfaceMethod
 from costscape.serve import explanation_json
+from costscape.serve.model_source import ModelSource, version_of
 from costscape.serve.question import Question, beyond_fit, what_if_fields
 from costscape.serve.reference import check_sound, read_reference
 from costscape.serve.request_rows import RowShape
-from costscape.serve.source import Source
-from costscape.serve.task_file import load_task
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,22 +79,21 @@ class ServedModel:
     chance: Chance | None = None
 
     @classmethod
-    def load(cls, source: Source) -> "ServedModel":
+    def load(cls, source: ModelSource) -> "ServedModel":
         """Read the files; ValueError or OSError where they are not whole or not of one task."""
-        version = source.version()
-        file = load_task(source.task, source.attribute)
-        model = costscape.load(source.model, file.task)
-        if model.record_ is None:
+        version = version_of(source)
+        loaded = source.load()
+        if loaded.model.record_ is None:
             raise ValueError(
                 f"{source.model} has no ranges of its training rows, so rows cannot be checked. "
                 f"Fit and save the model again."
             )
-        if source.version() != version:
+        if version_of(source) != version:
             raise ValueError(f"{source.model} changed while it was read. It is read again.")
-        return cls(source.name, version, model, file.units, file.chance)
+        return cls(source.name, version, loaded.model, dict(loaded.units), loaded.chance)
 
     @classmethod
-    def checked(cls, source: Source) -> "ServedModel":
+    def checked(cls, source: ModelSource) -> "ServedModel":
         """Read the files and check the decisions; ValueError where it must not serve."""
         served = cls.load(source)
         check_sound(served.model)

@@ -25,12 +25,12 @@ from costscape.serve.explorer.explorer_paths import ExplorerPaths
 from costscape.serve.log_gauges import keep_gauges
 from costscape.serve.logs import log
 from costscape.serve.metrics import Metrics
+from costscape.serve.model_source import ModelSource
 from costscape.serve.outcome_request import read_keys, take_outcomes
 from costscape.serve.read_request import LARGE, off_loop, read_request
 from costscape.serve.refused import Refused
 from costscape.serve.served_model import ServedModel, flags_to_json
 from costscape.serve.service_settings import Settings
-from costscape.serve.source import Source
 from costscape.serve.versions import Versions
 
 EXPLAIN = 16  # explanations that wait at most
@@ -40,11 +40,11 @@ class Service:
     """The handlers of the paths, and what they share.
 
     Args:
-        sources: sequence of Source. The models.
+        sources: sequence of ModelSource. The models.
         settings: Settings.
     """
 
-    def __init__(self, sources: Sequence[Source], settings: Settings) -> None:
+    def __init__(self, sources: Sequence[ModelSource], settings: Settings) -> None:
         self.settings, self.metrics = settings, Metrics()
         self.versions = Versions(sources, ServedModel.checked, self._reloaded)
         for served in self.versions:
@@ -181,11 +181,11 @@ class Service:
         log("reload", model=name, version=served.version, refused=error)
 
 
-def create_app(sources: Sequence[Source], settings: Settings | None = None) -> FastAPI:
+def create_app(sources: Sequence[ModelSource], settings: Settings | None = None) -> FastAPI:
     """The service as an ASGI app; its models are loaded and checked at once.
 
     Args:
-        sources: sequence of Source. Where the models come from.
+        sources: sequence of ModelSource. Where the models come from.
         settings: Settings, default those of ``Settings()``.
     """
     settings = settings or Settings()
@@ -207,7 +207,8 @@ def create_app(sources: Sequence[Source], settings: Settings | None = None) -> F
     add("/ready", service.ready, methods=["GET"])
     add("/metrics", service.show_metrics, methods=["GET"])
     ExplorerPaths(service.versions).add_to(app)
-    app.add_middleware(Edge, settings=settings, metrics=service.metrics)
+    direct = {"/decide": service.decide}
+    app.add_middleware(Edge, settings=settings, metrics=service.metrics, direct=direct)
 
     @app.exception_handler(HTTPException)
     async def in_words(request: Request, error: HTTPException) -> Response:

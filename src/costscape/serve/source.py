@@ -1,12 +1,32 @@
-"""Where a served model comes from: its file, its task file and its reference."""
+"""A served model of a model file and a task file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
+from typing import Any
+
+import costscape
+from costscape.chance import Chance
+from costscape.serve.model_names import check_distinct, checked_name, named_path
+from costscape.serve.task_file import load_task
 
 MODEL, TASK = "model.costscape", "task.py"  # files of a folder
 REFERENCE, COMPARISON = "reference.json", "comparison.json"
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedFiles:
+    """What the two files contain.
+
+    Args:
+        model: Method. The fitted method.
+        units: dict of str. Unit by column of X or Y, as far as known.
+        chance: Chance. The service level that requests may change, or None.
+    """
+
+    model: Any
+    units: dict[str, str]
+    chance: Chance | None
 
 
 @dataclass(frozen=True)
@@ -31,14 +51,13 @@ class Source:
     @classmethod
     def parse(cls, text: str, task: str | None = None) -> "Source":
         """Read [NAME=]PATH, a folder or a model file; ``task`` is PATH[:NAME]."""
-        given, sign, rest = text.partition("=")
-        path = Path(rest if sign else text)
+        given, path = named_path(text)
+        file, attribute = None, "task"
         if path.is_dir():
-            name = given if sign else path.resolve().name
-            file, attribute = path / TASK, "task"
-            path = path / MODEL
+            name = path.resolve().name if given is None else given
+            file, path = path / TASK, path / MODEL
         else:
-            name, file, attribute = given if sign else path.stem, None, "task"
+            name = path.stem if given is None else given
         if task is not None:
             place, colon, after = task.rpartition(":")
             file, attribute = (Path(place), after) if colon else (Path(task), "task")
@@ -47,12 +66,7 @@ class Source:
                 f"{path} needs the task it was fitted for. Pass --task cost.py:task, or a folder "
                 f"with {MODEL} and {TASK}."
             )
-        if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
-            raise ValueError(
-                f"A model needs a name of letters, digits, '-', '_' and '.', but got {name!r}. "
-                f"Write NAME={path}."
-            )
-        return cls(name, path, file, attribute)
+        return cls(checked_name(name, path), path, file, attribute)
 
     @property
     def reference(self) -> Path:
@@ -68,9 +82,16 @@ class Source:
         own = self.model.name == MODEL  # the folder has one model
         return self.model.with_name(name if own else f"{self.model.name}.{name}")
 
-    def version(self) -> str:
-        """Twelve digits of the SHA-256 of the model file and the task file."""
-        digest = sha256()
+    def files(self) -> Sequence[Path]:
+        """The files that make a version."""
+        return self.model, self.task
+
+    def watched(self) -> Sequence[Path]:
+        """The files whose change may be another version."""
+        return *self.files(), self.reference
+
+    def load(self) -> LoadedFiles:
+        """Read the files; ValueError or OSError where they are not whole or not of one task."""
         hints = {
             self.model: "Write it with model.save(...)",
             self.task: "Write it, or pass --task",
@@ -78,31 +99,12 @@ class Source:
         for path, hint in hints.items():
             if not path.is_file():
                 raise FileNotFoundError(f"There is no file {path}. {hint}.")
-            with path.open("rb") as file:
-                while block := file.read(2**20):
-                    digest.update(block)
-        return digest.hexdigest()[:12]
-
-    def state(self) -> tuple[tuple[int, int, int] | None, ...]:
-        """Time, size and inode of each file: another state means another version, perhaps."""
-        return tuple(_state(path) for path in (self.model, self.task, self.reference))
+        file = load_task(self.task, self.attribute)
+        return LoadedFiles(costscape.load(self.model, file.task), file.units, file.chance)
 
 
 def parse_sources(texts: Sequence[str], task: str | None = None) -> list[Source]:
     """The sources of several models, whose names must differ."""
     sources = [Source.parse(text, task) for text in texts]
-    names = [source.name for source in sources]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(
-            f"Each model needs a name of its own, but {', '.join(twice)} is there twice. Write "
-            f"NAME=PATH."
-        )
+    check_distinct([source.name for source in sources])
     return sources
-
-
-def _state(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

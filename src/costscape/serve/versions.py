@@ -1,7 +1,8 @@
 """The current version of each model; a new one is loaded beside it, checked, then takes over."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from costscape.serve.refused import Refused
@@ -27,7 +28,7 @@ class Versions:
     ) -> None:
         self._load = load
         self._sources = {source.name: source for source in sources}
-        self._seen = {source.name: source.state() for source in sources}
+        self._seen = {source.name: state_of(source.watched()) for source in sources}
         self._current = {source.name: load(source) for source in sources}
         self._locks = {name: asyncio.Lock() for name in self._sources}
         self.report: Report = report or (lambda name, served, error: None)
@@ -60,7 +61,9 @@ class Versions:
         old = self.get(name)
         async with self._locks[name]:
             source = self._sources[name]
-            self._seen[name] = source.state()  # before reading: a later change is seen again
+            self._seen[name] = state_of(
+                source.watched()
+            )  # before reading: a later change is seen again
             try:
                 new = await asyncio.to_thread(self._load, source)
             except Exception as error:  # also what the user's code raises
@@ -78,8 +81,21 @@ class Versions:
         while True:
             await asyncio.sleep(seconds)
             for name, source in self._sources.items():
-                if source.state() != self._seen[name]:
+                if state_of(source.watched()) != self._seen[name]:
                     try:
                         await self.reload(name)
                     except Refused:
                         continue  # reported; the next change is tried again
+
+
+def state_of(paths: Iterable[Path]) -> tuple[tuple[int, int, int] | None, ...]:
+    """Time, size and inode of each file: another state means another version, perhaps."""
+    return tuple(_state(path) for path in paths)
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
