@@ -55,7 +55,7 @@ bench-gpu: $(STAMP)  ## the same on a GPU
 	$(BIN)/python benchmarks/run.py --gpu
 
 audit: $(STAMP)  ## known vulnerabilities of the installed packages; needs the network
-	$(BIN)/python -m pip_audit --local --skip-editable --progress-spinner off
+	$(BIN)/python benchmarks/trust/audit.py
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -67,3 +67,17 @@ def test_rows_of_the_table_are_replaced_one_by_one(script):
     assert [cells.split(" | ")[0] for cells in rows] == ["| inputs", "| scale"]
     assert "benchmarks/trust/scale.py --few 3" in rows[1]
     assert run.page(twice, {}) == twice
+
+
+def test_an_audit_that_looked_nothing_up_is_no_success(script):
+    verdict = script("audit").verdict
+    skipped = {"name": "p", "skip_reason": "not found"}
+    fine = {"name": "q", "version": "1", "vulns": []}
+    bad = {"name": "r", "version": "2", "vulns": [{"id": "V-1", "fix_versions": ["3"]}]}
+    (words,), status = verdict([skipped])
+    assert status == 2
+    assert "none of 1 packages" in words
+    lines, status = verdict([skipped, fine])
+    assert (lines, status) == (["0 known vulnerabilities in 1 packages.", "Not looked up: p."], 0)
+    lines, status = verdict([fine, bad])
+    assert (lines[0], status) == ("r 2: V-1, repaired in 3", 1)
