@@ -58,15 +58,19 @@ def test_definitions_notice_actions_outside(script):
 
 
 def test_rows_of_the_table_are_replaced_one_by_one(script):
-    run = script("run")
+    run, page = script("run"), script("page")
     line = {"script": "scale", "goal": "g", "count": 12, "failures": 1, "examples": []}
-    text = f"a\n{run.BEGIN}\n{run.HEAD}\n{run.END}b\n"
-    once = run.page(text, {"scale": run.row(line, ["--few", "3"], "2026-01-01")})
-    twice = run.page(once, {"inputs": run.row({**line, "script": "inputs"}, [], "2026-01-02")})
+
+    def put(text, name, own, day):
+        row = run.row({**line, "script": name}, own, day)
+        return page.with_rows(text, "trust", run.HEAD, {name: row}, run.LONG)
+
+    text = f"a\n<!-- trust: begin -->\n\n{run.HEAD}\n<!-- trust: end -->\nb\n"
+    twice = put(put(text, "scale", ["--few", "3"], "2026-01-01"), "inputs", [], "2026-01-02")
     rows = [cells for cells in twice.splitlines() if cells.startswith(("| scale", "| inputs"))]
     assert [cells.split(" | ")[0] for cells in rows] == ["| inputs", "| scale"]
     assert "benchmarks/trust/scale.py --few 3" in rows[1]
-    assert run.page(twice, {}) == twice
+    assert put(twice, "scale", ["--few", "3"], "2026-01-01") == twice
 
 
 def test_an_audit_that_looked_nothing_up_is_no_success(script):
