@@ -152,7 +152,8 @@ def run(n=200, seed=0, minutes=0.0):
         size = np.maximum(np.abs(least), spread).clip(1e-12)
         miss = (paid - least) / size
         bound = np.zeros(rows) if solution.gap is None else solution.gap.double().numpy()
-        bad = (miss > MISS) & (paid - least > bound * (1 + 1e-6))
+        rounding = 8 * torch.finfo(dtype).eps * np.abs(paid)
+        bad = (miss > MISS) & (paid - least > bound + rounding)
         rest += int((miss > MISS).sum() - bad.sum())
         if solution.gap is not None:
             bounds.append(bound / size)
