@@ -13,7 +13,7 @@ PARTS := $(addprefix tests/,checks data models risk sets training \
 # what takes minutes in one piece begins first, so that no core is idle at the end
 ORDER := --no-loadscope-reorder tests/test_site.py tests/bench tests src
 
-.PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu trust audit clean
+.PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu trust versions audit clean
 
 demo: $(STAMP)  ## order stock on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
@@ -51,11 +51,14 @@ bench-serve: $(STAMP)  ## the service: requests a second, latency, memory, bad r
 trust: $(STAMP)  ## bad inputs, random problems, units, kills: the long form, tens of minutes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/trust/run.py
 
+versions: $(STAMP)  ## tests with the oldest and newest versions of torch, numpy and others; needs an index of packages
+	$(BIN)/python benchmarks/trust/versions.py
+
 bench-gpu: $(STAMP)  ## the same on a GPU
 	$(BIN)/python benchmarks/run.py --gpu
 
 audit: $(STAMP)  ## known vulnerabilities of the installed packages; needs the network
-	$(BIN)/python -m pip_audit --local --skip-editable --progress-spinner off
+	$(BIN)/python benchmarks/trust/audit.py
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -18,9 +18,11 @@ class Campaign:
     Args:
         script: path of the script.
         goal: str. What must hold of every case.
+        minutes: float, default 0. After this time ``late`` is True; 0 for no limit.
     """
 
-    def __init__(self, script, goal):
+    def __init__(self, script, goal, minutes=0.0):
+        self.minutes = minutes
         self.script, self.goal = Path(script).stem, goal
         self.count, self.failures, self.examples, self.notes = 0, 0, [], {}
         self.start = time.perf_counter()
@@ -32,6 +34,11 @@ class Campaign:
             self.failures += failed
             if len(self.examples) < EXAMPLES:
                 self.examples.append(str(words)[:WORDS])
+
+    @property
+    def late(self):
+        """Whether no further case should begin."""
+        return 0 < self.minutes < (time.perf_counter() - self.start) / 60
 
     def line(self):
         return {

@@ -17,11 +17,11 @@ ROWS = 500  # decisions of one problem
 OFF = {torch.float32: 1e-5, torch.float64: 1e-9}  # of the size, put down to rounding
 
 
-def run(n=2000, seed=0, rows=ROWS):
-    found = Campaign(__file__, "every decision is finite and in its set (by numpy)")
+def run(n=2000, seed=0, rows=ROWS, minutes=0.0):
+    found = Campaign(__file__, "every decision is finite and in its set (by numpy)", minutes)
     rng = np.random.default_rng(seed)
     worst, k = 0.0, 0
-    while found.count < n:
+    while found.count < n and not found.late:
         name, cost, apart = KINDS[int(rng.integers(len(KINDS)))]
         dtype = (torch.float32, torch.float64)[int(rng.integers(2))]
         u, money = 10.0 ** rng.integers(-8, 9, 2)
@@ -45,4 +45,4 @@ def run(n=2000, seed=0, rows=ROWS):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    sys.exit(main(run, __doc__, n=2000, seed=0, rows=ROWS))
+    sys.exit(main(run, __doc__, n=2000, seed=0, rows=ROWS, minutes=0.0))

@@ -3,16 +3,14 @@
     python benchmarks/trust/kills.py --fits 100 --sweeps 100
 
 A fit with a checkpoint has to end with the bits of one that was never killed, a sweep with the
-same rows. Prints one JSON line of counts; the exit status is 1 if any differs, or if a temporary
-file is left. Work is done in forked copies of this process, so that a kill costs no import.
+same rows, and no temporary file is left. Work is done in forked copies of this process, so that a
+kill costs no import. Fits and sweeps take turns, until ``--minutes`` have passed.
 """
 
-import argparse
 import hashlib
 import json
 import os
 import random
-import shutil
 import signal
 import sys
 import tempfile
@@ -22,6 +20,7 @@ import warnings
 from pathlib import Path
 
 import torch
+from campaign import Campaign, main
 
 import costscape as cs
 from costscape.bench import Run, sweep
@@ -73,7 +72,7 @@ def fit(folder, number):
     (folder / "result").write_text(digest)
 
 
-def run(folder, number):
+def sweeps_of_runs(folder, number):
     """Sweep; the rows without their timings are written to a file."""
     sweep(RUNS, folder / "store", device="cpu", shown=False)
     rows = [
@@ -112,48 +111,48 @@ def forked(work, folder, number, limit=None):
         time.sleep(0.002)
 
 
-def campaign(work, count, chance):
-    """Whole, then killed and resumed; how many were killed and ended the same."""
-    killed = same = left = 0
-    for number in range(count):
-        with tempfile.TemporaryDirectory() as place:
-            whole, broken = Path(place, "whole"), Path(place, "broken")
-            whole.mkdir()
-            broken.mkdir()
-            seconds = forked(work, whole, number)
-            for _ in range(chance.randint(1, KILLS)):
-                if forked(work, broken, number, chance.uniform(0, seconds)) is not None:
-                    break
-                killed += 1
-            forked(work, broken, number)
-            same += Path(whole, "result").read_text() == Path(broken, "result").read_text()
-            left += len(list(broken.rglob("*.part")))
-    return {"made": count, "kills": killed, "same": same, "parts_left": left}
+def case(work, number, chance):
+    """(whether one that is killed and resumed ends as a whole one, its kills), in new folders."""
+    with tempfile.TemporaryDirectory() as place:
+        whole, broken = Path(place, "whole"), Path(place, "broken")
+        whole.mkdir()
+        broken.mkdir()
+        seconds = forked(work, whole, number)
+        kills = 0
+        for _ in range(chance.randint(1, KILLS)):
+            if forked(work, broken, number, chance.uniform(0, seconds)) is not None:
+                break
+            kills += 1
+        forked(work, broken, number)
+        same = Path(whole, "result").read_text() == Path(broken, "result").read_text()
+        return same and not list(broken.rglob("*.part")), kills
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--fits", type=int, default=10)
-    parser.add_argument("--sweeps", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
-    asked = parser.parse_args()
+def warm_up(works):
+    """Do each work once, so that the forks import nothing."""
+    for work in works:
+        with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            work(Path(place), 0)
+
+
+def run(fits=10, sweeps=10, seed=0, minutes=0.0):
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for work in [fit] * bool(asked.fits) + [run] * bool(asked.sweeps):
-            work(Path(place), 0)  # so that the forks import nothing
-            shutil.rmtree(place)
-            os.mkdir(place)
-    chance, begin = random.Random(asked.seed), time.perf_counter()
-    found = {
-        "fits": campaign(fit, asked.fits, chance),
-        "sweeps": campaign(run, asked.sweeps, chance),
-    }
-    seconds = round(time.perf_counter() - begin, 1)
-    print(json.dumps({"what": "kills", **found, "seconds": seconds}))
-    fine = all(one["same"] == one["made"] and not one["parts_left"] for one in found.values())
-    sys.exit(0 if fine else 1)
+    counts = {fit: fits, sweeps_of_runs: sweeps}
+    warm_up(work for work, count in counts.items() if count)
+    found = Campaign(__file__, "killed and resumed, it ends as if never killed", minutes)
+    chance = random.Random(seed)
+    done = {work: {"made": 0, "kills": 0} for work in counts}
+    for number in range(max(counts.values())):
+        for work, count in counts.items():
+            if number < count and not found.late:
+                same, kills = case(work, number, chance)
+                done[work]["made"] += 1
+                done[work]["kills"] += kills
+                found.case(same, f"{work.__name__} {number} ends otherwise, or leaves a file")
+    found.notes = {"fits": done[fit], "sweeps": done[sweeps_of_runs]}
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(run, __doc__, fits=10, sweeps=10, seed=0, minutes=0.0))

@@ -2,7 +2,7 @@
 
     python benchmarks/trust/run.py                      # the long form, tens of minutes
     python benchmarks/trust/run.py --short              # a minute
-    python benchmarks/trust/run.py --only decisions --n 100000
+    python benchmarks/trust/run.py decisions --n 1000000   # one script, its own options
 
 Each script runs in a process of its own. A row of the table stays until its script runs again.
 """
@@ -14,9 +14,9 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from page import write_rows
+
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "reliability.md"
-BEGIN, END = "<!-- trust: begin -->\n", "<!-- trust: end -->\n"
 HEAD = "| script | goal | cases | failures | date | command |\n|---|---|---|---|---|---|\n"
 
 LONG = {
@@ -27,7 +27,7 @@ LONG = {
     "costs": [],
     "data": [],
     "threads": [],
-    "kills": ["--fits", "20", "--sweeps", "20"],
+    "kills": ["--fits", "100", "--sweeps", "100"],
 }
 SHORT = {
     "inputs": [],
@@ -59,32 +59,22 @@ def row(line, arguments, day):
     return "| " + " | ".join([*cells, f"`{command}`"]) + " |"
 
 
-def page(text, rows):
-    """The page with new rows in place of those of the same script."""
-    before, rest = text.split(BEGIN)
-    table, after = rest.split(END)
-    known = {cells.split(" | ")[0].strip("| "): cells for cells in table.splitlines()[3:] if cells}
-    known |= rows
-    body = "\n".join(known[name] for name in LONG if name in known)
-    return f"{before}{BEGIN}\n{HEAD}{body}\n\n{END}{after}"
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="a minute; writes no table")
-    parser.add_argument("--only", help="one script")
-    args, own = parser.parse_known_args(arguments)
+    parser.add_argument("script", nargs="?", choices=LONG, help="one script; all if left out")
+    parser.add_argument("own", nargs=argparse.REMAINDER, help="options of that script")
+    args = parser.parse_args(arguments)
     sizes = SHORT if args.short else LONG
-    names = [args.only] if args.only else [n for n in sizes if (HERE / f"{n}.py").exists()]
     failures = 0
-    for name in names:
-        given = own or sizes[name]
+    for name in [args.script] if args.script else sizes:
+        given = args.own or sizes[name]
         line = answer(name, given)
         print(json.dumps(line), flush=True)
         failures += line["failures"]
         if not args.short:
             day = datetime.now(UTC).date().isoformat()
-            PAGE.write_text(page(PAGE.read_text(), {name: row(line, given, day)}))
+            write_rows("trust", HEAD, {name: row(line, given, day)}, LONG)
     return int(failures > 0)
 
 

@@ -48,6 +48,7 @@ def test_a_cost_that_is_not_convex_is_refused_as_convex(size):
         fit(cs.SeparableTask(f, BOX))
 
 
+@pytest.mark.filterwarnings("ignore:The cost is about")  # of the constant, which is large
 @pytest.mark.parametrize("constant", [0.0, 1e5])
 def test_convex_costs_are_not_refused_for_rounding(constant):
     for f in (terms, lambda y, a: y * a, lambda y, a: (y - a) ** 2, lambda y, a: 0 * a * y):

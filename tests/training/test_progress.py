@@ -36,6 +36,7 @@ def test_a_pipe_gets_an_early_estimate_and_a_line_about_every_ten_seconds(capsys
 
 
 def test_a_terminal_gets_a_bar_on_stderr(capsys, monkeypatch):
+    pytest.importorskip("rich")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -139,6 +140,7 @@ def test_a_bar_that_is_not_shown_hides_what_is_inside(steps, capsys):
 
 
 def test_a_terminal_has_a_single_bar_for_all_jobs(monkeypatch):
+    pytest.importorskip("rich")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")

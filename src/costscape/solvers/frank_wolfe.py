@@ -13,8 +13,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from costscape.scenarios import ExpectedCost, Scenarios
-from costscape.sets import Box, Budget, ConstraintSet, Simplex
+from costscape.sets import ConstraintSet
 from costscape.solvers.graph_replay import Replayed, value_and_slope
+from costscape.solvers.slope_bound import has_vertices, lowest_vertex
 from costscape.solvers.solver import Objective, Solution, Solver
 from costscape.task import Refusal, Task
 from costscape.training.settings import Count, NotNegative
@@ -55,7 +56,7 @@ class FrankWolfe(Solver):
     tol: NotNegative = 1e-6
 
     def refuses(self, objective: Objective, feasible: ConstraintSet) -> str | None:
-        if not isinstance(feasible, Box | Simplex | Budget):
+        if not has_vertices(feasible):
             return (
                 f"needs a Box, a Simplex or a Budget, whose best vertex is found by sorting, and "
                 f"this feasible set is a {type(feasible).__name__}"
@@ -71,7 +72,7 @@ class FrankWolfe(Solver):
     ) -> Float[Tensor, "B"]:
         """<grad, a - v> at any a of C; f(a) is at most this much above the least of a convex f."""
         _, grad = value_and_slope(objective, a)
-        return _dot(grad, a - _vertex(feasible, grad))
+        return _dot(grad, a - lowest_vertex(feasible, grad))
 
     def hindsight(self, task: Task) -> "Hindsight":
         """y -> the best action had y been known, for ``task.hindsight``.
@@ -92,10 +93,10 @@ class FrankWolfe(Solver):
         cost, grad = evaluate(a)
         # the best point is that of the least cost, and of the least gap where costs are equal
         rate = torch.zeros_like(cost)
-        best, least, bound = a, cost, _dot(grad, a - _vertex(feasible, grad))
-        spread = (evaluate(_vertex(feasible, -grad))[0] - cost).abs()
+        best, least, bound = a, cost, _dot(grad, a - lowest_vertex(feasible, grad))
+        spread = (evaluate(lowest_vertex(feasible, -grad))[0] - cost).abs()
         for step in range(self.steps):
-            v = _vertex(feasible, grad)
+            v = lowest_vertex(feasible, grad)
             waits = _dot(grad, a - v) <= self.tol * torch.minimum(cost.abs(), spread)
             if waits.all():
                 break
@@ -107,7 +108,7 @@ class FrankWolfe(Solver):
             there, cost, slope = _search(evaluate, a, goal, grad)
             rate = _rate(there - a, slope - grad)
             a, grad = there, slope
-            gap = _dot(grad, a - _vertex(feasible, grad))
+            gap = _dot(grad, a - lowest_vertex(feasible, grad))
             won = (cost < least) | ((cost == least) & (gap < bound))
             best, least = torch.where(won[:, None], a, best), torch.where(won, cost, least)
             bound = torch.where(won, gap, bound)
@@ -140,25 +141,6 @@ class Hindsight:
 
 def _dot(p: Tensor, q: Tensor) -> Tensor:
     return (p * q).sum(-1)
-
-
-def _vertex(feasible: ConstraintSet, grad: Tensor) -> Tensor:
-    """argmin_{v in C} <grad, v>."""
-    lower, upper = feasible.bounds
-    if isinstance(feasible, Box):
-        return torch.where(grad < 0, upper, lower)
-    assert isinstance(feasible, Simplex | Budget)
-    return _fill(grad, upper.expand_as(grad), feasible.total, isinstance(feasible, Simplex))
-
-
-def _fill(grad: Tensor, room: Tensor, total: Tensor, all_of_it: bool) -> Tensor:
-    """Give ``total`` to the lowest slopes first, to each at most its room."""
-    order = grad.argsort(-1)
-    room = room if all_of_it else torch.where(grad < 0, room, 0)
-    room = room.gather(-1, order)
-    before = room.cumsum(-1) - room
-    filled = torch.minimum(room, (total - before).clamp(min=0))
-    return torch.zeros_like(grad).scatter(-1, order, filled)
 
 
 def _search(

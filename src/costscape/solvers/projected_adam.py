@@ -9,6 +9,7 @@ from torch import Tensor
 from costscape.risk.surfaces import RiskCost
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, ConstraintSet, Finite, Whole
+from costscape.solvers.slope_bound import SlopeBound, has_vertices
 from costscape.solvers.solver import Objective, Solution, Solver, better
 from costscape.task import Refusal
 from costscape.training.settings import Count, Positive
@@ -34,7 +35,9 @@ class ProjectedAdam(Solver):
         constant_rate: bool, default False. True keeps lr in the units of a and never lowers it,
             as the paper does (lr 0.01 or 0.1, 500 steps).
 
-    Returns the best point visited.
+    Returns the best point visited and, for a convex cost on a Box, a Simplex or a Budget, its
+    ``gap``, a bound from the slopes met on the way: about 1e-5 of the cost where it is smooth,
+    and up to 1 % at kinks.
 
     >>> import costscape as cs
     >>> import torch
@@ -72,8 +75,11 @@ class ProjectedAdam(Solver):
             block = slice(i, min(i + rows, batch))
             given = None if start is None else start[block]
             parts.append(self._descend(objective.rows(block), feasible, block.stop - i, given))
+        gaps = [part.gap for part in parts if part.gap is not None]
         return Solution(
-            torch.cat([part.action for part in parts]), torch.cat([part.cost for part in parts])
+            torch.cat([part.action for part in parts]),
+            torch.cat([part.cost for part in parts]),
+            torch.cat(gaps) if gaps else None,
         )
 
     def _descend(
@@ -87,6 +93,8 @@ class ProjectedAdam(Solver):
         a = self._starts(objective, feasible, batch, start)
         m, v = torch.zeros_like(a), torch.zeros_like(a)
         best, cost = a, torch.full_like(a[..., 0], torch.inf)
+        convex = isinstance(objective, ExpectedCost | RiskCost) and objective.convex
+        bound = SlopeBound(self.steps) if convex and has_vertices(feasible) else None
         broken = torch.zeros((), dtype=torch.int64, device=a.device)
         for step in range(1, self.steps + 1):
             with torch.enable_grad():
@@ -96,6 +104,8 @@ class ProjectedAdam(Solver):
                     raise Refusal(NO_SLOPE)
                 (grad,) = torch.autograd.grad(now.sum(), a)
             with torch.no_grad():
+                if bound is not None:
+                    bound.add(a, now, grad, self._fall(step))
                 # a step by NaN would end the search of its row
                 broken += (~grad.isfinite()).any(-1).sum()
                 grad = grad.nan_to_num(0.0, 0.0, 0.0)
@@ -118,7 +128,8 @@ class ProjectedAdam(Solver):
                 f"action may have been missed: add a small number under the root, or clamp.",
                 stacklevel=2,
             )
-        return Solution(best[torch.arange(batch, device=best.device), start_index], least)
+        gap = None if bound is None else (least - bound.least(feasible)).clamp(min=0).to(least)
+        return Solution(best[torch.arange(batch, device=best.device), start_index], least, gap)
 
     def _fall(self, step: int) -> float:
         if self.constant_rate:
