@@ -13,18 +13,21 @@ PARTS := $(addprefix tests/,checks data models risk sets training \
 # what takes minutes in one piece begins first, so that no core is idle at the end
 ORDER := --no-loadscope-reorder tests/test_site.py tests/bench tests src
 
-.PHONY: demo test quick check format docs docs-serve bench bench-serve bench-gpu trust versions audit clean
+.PHONY: demo test long quick check format docs docs-serve bench bench-serve bench-gpu trust versions audit clean
 
 demo: $(STAMP)  ## order stock on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
 
 test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples, the site
 	$(PYTEST) $(SHAPES) $(PARTS)
-	$(PYTEST) $(ORDER) $(PARTS:%=--ignore=%)
+	$(PYTEST) -m "not long" $(ORDER) $(PARTS:%=--ignore=%)
+
+long: $(STAMP)  ## the tests that `make test` leaves out for their time
+	$(PYTEST) -m long
 
 quick: $(STAMP)  ## the tests that take seconds
-	$(PYTEST) -m "not slow" $(SHAPES) $(PARTS)
-	$(PYTEST) -m "not slow" $(PARTS:%=--ignore=%)
+	$(PYTEST) -m "not slow and not long" $(SHAPES) $(PARTS)
+	$(PYTEST) -m "not slow and not long" $(PARTS:%=--ignore=%)
 
 check: $(STAMP)  ## format, lint, types, import layers
 	$(BIN)/ruff format --check .

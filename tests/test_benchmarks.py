@@ -155,6 +155,7 @@ def test_a_goal_is_met_at_the_goal_itself(script):
     assert common.reported("", 22943.2, "s", "scaled").result == "22,943 s (scaled)"
 
 
+@pytest.mark.long
 def test_the_questions_for_a_gpu_run_small_on_a_cpu(script):
     gpu, roofline = script("bench_gpu"), script("bench_roofline")
     size = gpu.Size(8, 16, 4, batch=32, windows=70, epochs=1, folds=2, simulated=2)
@@ -163,6 +164,7 @@ def test_the_questions_for_a_gpu_run_small_on_a_cpu(script):
     assert len(found) == 12
 
 
+@pytest.mark.long
 def test_a_first_try_is_timed_on_the_two_problems_as_written(script):
     import torch
 

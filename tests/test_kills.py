@@ -11,6 +11,7 @@ SCRIPT = Path(__file__).parents[1] / "benchmarks" / "trust" / "kills.py"
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_killed_fits_end_with_the_bits_of_whole_ones():
     words = [sys.executable, str(SCRIPT), "--fits", "2", "--sweeps", "0"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600)

@@ -134,6 +134,7 @@ def on_ray(tmp_path_factory):
     return folder, json.loads((folder / "found.json").read_text())
 
 
+@pytest.mark.long
 def test_ray_makes_the_same_rows_as_this_process(on_ray, tmp_path):
     folder, found = on_ray
     runs = [
@@ -155,17 +156,20 @@ def test_ray_makes_the_same_rows_as_this_process(on_ray, tmp_path):
             assert key == "curve" or there[key] == same, key
 
 
+@pytest.mark.long
 def test_runs_are_spread_over_the_nodes_of_a_cluster(on_ray):
     _, found = on_ray
     assert {home for home in found["homes"].values() if home} == set(found["nodes"])
 
 
+@pytest.mark.long
 def test_a_run_whose_worker_dies_is_tried_again_by_ray(on_ray):
     folder, found = on_ray
     assert (folder / "died").exists()
     assert found["errors"]["1"] is None
 
 
+@pytest.mark.long
 def test_a_run_that_always_kills_its_worker_is_an_error_of_its_own(on_ray):
     _, found = on_ray
     assert sorted(found["errors"]) == ["0", "1", "2", "3", "4", "5"]
@@ -173,6 +177,7 @@ def test_a_run_that_always_kills_its_worker_is_an_error_of_its_own(on_ray):
     assert found["errors"]["2"].startswith("The worker died")
 
 
+@pytest.mark.long
 def test_the_runs_of_a_node_that_dies_are_made_elsewhere(on_ray):
     folder, found = on_ray
     head, second = found["nodes"]
@@ -180,11 +185,13 @@ def test_the_runs_of_a_node_that_dies_are_made_elsewhere(on_ray):
     assert found["after"] == {"0": head, "1": head}
 
 
+@pytest.mark.long
 def test_folds_on_a_cluster_decide_with_the_same_bits(on_ray):
     _, found = on_ray
     assert found["folds"] is True
 
 
+@pytest.mark.long
 def test_files_decided_for_with_ray_data_are_those_of_one_process(on_ray):
     (there, bad, made), (here, wanted_bad, wanted) = on_ray[1]["batch"]
     assert there == here == 1

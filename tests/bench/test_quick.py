@@ -86,7 +86,13 @@ def test_methods_inside_a_quick_crossfit_are_small():
     assert (made.folds, made.method.draws, made.method.training.epochs) == (2, 20, 3)
 
 
-@pytest.mark.parametrize("method", ["dfl-gmm3", "df2", "two-stage-gmm3+crossfit"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "two-stage-gmm3+crossfit",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("dfl-gmm3", "df2")),
+    ],
+)
 def test_a_quick_simulation_completes(method):
     row = execute(Run("vaccine", method, quick=True), device="cpu").row
     assert row["error"] is row["refused"] is None

@@ -65,6 +65,7 @@ def quick(method, name):
     return replace(method, **{name: value for name, value in cut.items() if name in known})
 
 
+@pytest.mark.long
 def test_df2_completes_on_the_wave(small):
     # over eight times as many simulated days as vaccine, for the same code
     test_methods_complete_on_every_real_problem(small, "vaccine-wave", "df2")

@@ -304,6 +304,7 @@ def test_a_sweep_that_is_stopped_and_killed_ends_with_the_rows_of_an_unbroken_on
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_that_is_told_alone_to_stop_leaves_no_worker(tmp_path):
     command = Command(tmp_path)
     command.wait_for_rows(1)

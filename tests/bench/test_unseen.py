@@ -78,7 +78,18 @@ def test_no_outcome_of_the_test_part_reaches_df2(decided, problem, change):
 LEFT_OUT = {"df2", "proportional", "dfl-flow", "two-stage-flow"}
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if m not in LEFT_OUT])
+# one of each kind of method; `make long` runs all
+SHORT = {"df2-quick", "two-stage-pe", "policy-net", "wsaa-knn", "residual-saa", "lancer"}
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(m, marks=() if m in SHORT else pytest.mark.long)
+        for m in METHODS
+        if m not in LEFT_OUT
+    ],
+)
 def test_no_outcome_of_the_test_part_reaches_any_method(decided, method):
     a, _, row = decided("synthetic-convex", method)
     b, _, changed = decided("synthetic-convex", method, "another past")

@@ -146,7 +146,7 @@ WRONG = {
     "setting": ([*RUN, "--set", "wings=2"], "df2 has no setting named wings"),
     "no value": ([*RUN, "--set", "wings"], "--set needs key=value"),
     "value": ([*RUN, "--set", "epochs=many"], "df2 cannot take {'epochs': 'many'}"),
-    "small value": ([*RUN, "--set", "points=0"], "points of at least 1"),
+    "small value": ([*RUN, "--set", "points=0"], "points to be a whole number of at least 1"),
     "share": ([*RUN, "--set", "share=2"], "share is a part of the training rows"),
     "device": ([*RUN, "--device", "gpu"], "name that torch knows, but got 'gpu'"),
     "no GPU": ([*RUN, "--device", "cuda:99"], "cuda:99 needs a GPU that this machine"),

@@ -53,6 +53,7 @@ def small(task, training=TWO, **settings):
 
 
 @pytest.mark.parametrize("weighting", [True, False], ids=["weighted", "plain"])
+@pytest.mark.long
 def test_a_quadratic_surface_is_recovered(demand, weighting):
     # y = 1 + x_0 + u: E (y - a)^2 = (1.5 + x_0 - a)^2 + 1 / 12, whatever x_1
     task = SeparableTask(lambda y, a: (y - a) ** 2, Box(0.0, 4.0, dim=1), convex=True)

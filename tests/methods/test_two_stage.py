@@ -87,6 +87,7 @@ def test_the_closed_form_still_shows_scenarios_of_outcomes():
     assert s.values.shape == (3, 1000, 2)
 
 
+@pytest.mark.long
 def test_more_draws_close_the_gap_of_sampling():
     p = PROBLEMS["synthetic-convex"](0)
     train, val, test = p.data.train, p.data.val, p.data.test[:100]

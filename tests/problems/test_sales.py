@@ -203,6 +203,7 @@ def test_a_spoilt_file_is_refused_by_its_line(tmp_path, change, message):
 
 
 @real
+@pytest.mark.long
 def test_the_embedded_store_is_store_1_of_the_public_file():
     public = pooled_sales(path=REAL)
     carried = pooled_sales()

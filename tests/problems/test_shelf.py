@@ -12,6 +12,7 @@ ITEMS = 50
 
 
 @needs_sales
+@pytest.mark.long
 def test_a_shelf_store_has_all_its_items_and_days_and_parts_that_share_no_day():
     p = problem_named("inventory-store10")(0)
     train, val, test = vars(p.data).values()

@@ -97,6 +97,7 @@ def test_normalised_regret_is_the_sum_of_regrets_over_the_sum_of_least_costs():
     assert found.normalised_regret == pytest.approx(float((paid - least).sum() / least.sum()))
 
 
+@pytest.mark.long
 def test_a_degree_names_a_problem_and_methods_run_on_it_or_refuse():
     rows = {
         method: execute(Run("shortest-path-deg4", method, quick=True), "cpu").row

@@ -43,6 +43,7 @@ def test_the_code_of_a_resource_depends_on_its_number_only_and_in_the_same_way()
     assert encoder.out_features == 12
 
 
+@pytest.mark.long
 def test_cubic_top1_runs_and_its_regret_is_against_the_best_resource():
     p = problem_named("cubic-top1")(0)
     made = Constant(p.task).fit(p.data.val.x, p.data.val.y)
