@@ -199,7 +199,7 @@ class Page:
         )
         path = self.downloads / f"bakery-{panel}.{kind}"
         until = time.monotonic() + 30
-        while not path.exists():
+        while not path.exists() or not path.stat().st_size:  # Chromium makes an empty one first
             assert time.monotonic() < until, f"{path} was not downloaded."
             time.sleep(0.03)
         return path.read_text()

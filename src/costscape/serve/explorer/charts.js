@@ -1,7 +1,15 @@
 // Pictures by Plotly, in the colours of the page.
 
-const SETTINGS = { displayModeBar: false, responsive: true };
+const SETTINGS = { displayModeBar: false };
 const SERIES = ["a", "b", "c", "d", "e"];
+
+// a chart follows its own width, which changes without the window's, too: a scroll bar, an opened part
+const widths = new ResizeObserver((changes) => {
+  for (const { target } of changes) {
+    const shown = target.querySelector(".main-svg")?.clientWidth;
+    if (shown && target.clientWidth && shown !== target.clientWidth) window.Plotly.relayout(target, { autosize: true });
+  }
+});
 
 function colours() {
   const style = getComputedStyle(document.documentElement);
@@ -27,7 +35,10 @@ function draw(element, words, data, layout) {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false, showlegend: false,
     margin: { l: 8, r: 10, t: 8, b: 8 }, hoverlabel: { bgcolor: colour("raised"), font: { color: colour("ink") } },
     font: { family: "system-ui, sans-serif", size: 12, color: colour("ink") }, ...layout,
-  }, SETTINGS);
+  }, SETTINGS).then(() => {
+    widths.unobserve(element); // to observe again reports the width once more, after the drawing
+    widths.observe(element);
+  });
 }
 
 const upright = (colour, at) => ({
