@@ -7,6 +7,7 @@ model, /explain, other sets and risks, is answered with 501 and a sentence.
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -19,8 +20,10 @@ from starlette.routing import Route
 from costscape.serve.batching import Batcher, Job, decide_all
 from costscape.serve.body_formats import content_type, json_answer, parse_json
 from costscape.serve.edge import FACTS, Edge
-from costscape.serve.logs import log, log_to_stderr
+from costscape.serve.listen import listen
+from costscape.serve.logs import log
 from costscape.serve.metrics import Metrics
+from costscape.serve.model_events import count_rows, report_reload
 from costscape.serve.model_names import check_distinct
 from costscape.serve.refused import Refused
 from costscape.serve.request_rows import too_many
@@ -44,7 +47,9 @@ class RuntimeService:
 
     def __init__(self, sources: Sequence[RuntimeSource], settings: Settings) -> None:
         self.settings, self.metrics = settings, Metrics()
-        self.versions = Versions(sources, RuntimeModel.checked, self._reloaded)
+        self.versions = Versions(
+            sources, RuntimeModel.checked, partial(report_reload, self.metrics)
+        )
         for served in self.versions:
             self.metrics.serve(served)
         self._decisions = Batcher(decide_all, settings.limits, self.metrics.batch.observe)
@@ -77,7 +82,7 @@ class RuntimeService:
         rows = await self._rows(request, served)
         facts["rows"] = len(rows)
         answer = await self._decisions.ask(Job(served, rows))
-        self._flag(served, len(rows), answer.flags, facts)
+        count_rows(self.metrics, served.name, len(rows), answer.flags, facts, self.settings.strict)
         head = {key: facts[key] for key in ("model", "version", "request_id")}
         names = served.model.facts.decision_names
         return json_answer({**head, "names": names, **answer.to_json()})
@@ -133,25 +138,6 @@ class RuntimeService:
             raise too_many(len(found["rows"]), most)
         return served.row_shape.from_json(found["rows"])
 
-    def _flag(
-        self, served: RuntimeModel, rows: int, flags: dict[int, list[str]], facts: dict[str, Any]
-    ) -> None:
-        facts["flagged"] = len(flags)
-        self.metrics.rows.labels(served.name).inc(rows)
-        self.metrics.flagged.labels(served.name).inc(len(flags))
-        if flags and self.settings.strict:
-            row, columns = next(iter(flags.items()))
-            raise Refused(
-                422,
-                f"{len(flags)} of {rows} rows are far outside the range of the training rows, "
-                f"first row {row} in {', '.join(columns[:8])}.",
-            )
-
-    def _reloaded(self, name: str, served: RuntimeModel, error: str | None) -> None:
-        self.metrics.reloads.labels(name, "refused" if error else "loaded").inc()
-        self.metrics.serve(served)
-        log("reload", model=name, version=served.version, refused=error)
-
 
 def create_runtime_app(
     sources: Sequence[RuntimeSource], settings: Settings | None = None
@@ -192,21 +178,6 @@ def create_runtime_app(
 
 def run_runtime(models: Sequence[str], settings: Settings) -> None:
     """Serve exported models, [NAME=]PATH each, until SIGTERM or SIGINT."""
-    import uvicorn
-
     sources = [RuntimeSource.parse(text) for text in models]
     check_distinct([source.name for source in sources])
-    app = create_runtime_app(sources, settings)
-    log_to_stderr()
-    log("listening", host=settings.host, port=settings.port, token=settings.token is not None)
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        log_level="warning",
-        access_log=False,  # the service writes its own lines
-        server_header=False,
-        proxy_headers=False,  # neither addresses nor schemes of clients are used
-        timeout_graceful_shutdown=int(settings.limits.seconds) + 5,
-    )
+    listen(create_runtime_app(sources, settings), settings)

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -25,6 +26,7 @@ from costscape.serve.explorer.explorer_paths import ExplorerPaths
 from costscape.serve.log_gauges import keep_gauges
 from costscape.serve.logs import log
 from costscape.serve.metrics import Metrics
+from costscape.serve.model_events import count_rows, report_reload
 from costscape.serve.model_source import ModelSource
 from costscape.serve.outcome_request import read_keys, take_outcomes
 from costscape.serve.read_request import LARGE, off_loop, read_request
@@ -46,7 +48,9 @@ class Service:
 
     def __init__(self, sources: Sequence[ModelSource], settings: Settings) -> None:
         self.settings, self.metrics = settings, Metrics()
-        self.versions = Versions(sources, ServedModel.checked, self._reloaded)
+        self.versions = Versions(
+            sources, ServedModel.checked, partial(report_reload, self.metrics)
+        )
         for served in self.versions:
             self.metrics.serve(served)
         one = replace(settings.limits, batch_rows=1, queue_rows=EXPLAIN, wait_ms=0.0)
@@ -103,7 +107,7 @@ class Service:
         trial = request.query_params.get("trial", "0") == "1"
         job = Job(served, rows, question, facts["request_id"], keys, trial)
         answer = await self._decisions.ask(job)
-        self._flag(served, len(rows), answer.flags, facts)
+        count_rows(self.metrics, served.name, len(rows), answer.flags, facts, self.settings.strict)
         head = {**_head(facts), "names": served.decision_names}
         return await off_loop(rows.size > LARGE, lambda: json_answer({**head, **answer.to_json()}))
 
@@ -131,7 +135,7 @@ class Service:
             flags = served.flags(rows)
         except ValueError as error:  # numbers that are not finite in the model's precision
             raise Refused(422, str(error)) from error
-        self._flag(served, 1, flags, facts)
+        count_rows(self.metrics, served.name, 1, flags, facts, self.settings.strict)
         tables = await self._explanations.ask(Job(served, rows, question))
         return json_answer({**_head(facts), **tables, "flags": flags_to_json(flags)})
 
@@ -160,25 +164,6 @@ class Service:
         """Metrics in the text format of Prometheus."""
         self.metrics.queue.set(self._decisions.rows)
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
-
-    def _flag(
-        self, served: ServedModel, rows: int, flags: dict[int, list[str]], facts: dict[str, Any]
-    ) -> None:
-        facts["flagged"] = len(flags)
-        self.metrics.rows.labels(served.name).inc(rows)
-        self.metrics.flagged.labels(served.name).inc(len(flags))
-        if flags and self.settings.strict:
-            row, columns = next(iter(flags.items()))
-            raise Refused(
-                422,
-                f"{len(flags)} of {rows} rows are far outside the range of the training rows, "
-                f"first row {row} in {', '.join(columns[:8])}.",
-            )
-
-    def _reloaded(self, name: str, served: ServedModel, error: str | None) -> None:
-        self.metrics.reloads.labels(name, "refused" if error else "loaded").inc()
-        self.metrics.serve(served)
-        log("reload", model=name, version=served.version, refused=error)
 
 
 def create_app(sources: Sequence[ModelSource], settings: Settings | None = None) -> FastAPI:
