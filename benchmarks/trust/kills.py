@@ -3,8 +3,9 @@
     python benchmarks/trust/kills.py --fits 100 --sweeps 100
 
 A fit with a checkpoint has to end with the bits of one that was never killed, a sweep with the
-same rows, and no temporary file is left. Work is done in forked copies of this process, so that a
-kill costs no import. Fits and sweeps take turns, until ``--minutes`` have passed.
+same rows, and no temporary file and no worker is left. Work is done in forked copies of this
+process, so that a kill costs no import; every fourth sweep has two workers of its own. Fits and
+sweeps take turns, until ``--minutes`` have passed.
 """
 
 import hashlib
@@ -23,10 +24,11 @@ import torch
 from campaign import Campaign, main
 
 import costscape as cs
-from costscape.bench import Run, sweep
+from costscape.bench import Processes, Run, sweep
 from costscape.bench.row_store import read_store
 
 KILLS = 3  # of one fit or sweep, at most
+ORPHAN = 120  # seconds that a worker may take to see that its parent is gone
 NOISE = {"fit_seconds", "decide_seconds", "peak_memory", "made"}
 RUNS = [
     Run("synthetic-convex", method, seed, {}, True)
@@ -74,7 +76,8 @@ def fit(folder, number):
 
 def sweeps_of_runs(folder, number):
     """Sweep; the rows without their timings are written to a file."""
-    sweep(RUNS, folder / "store", device="cpu", shown=False)
+    engine = None if number % 4 else Processes(2)
+    sweep(RUNS, folder / "store", engine, device="cpu", shown=False)
     rows = [
         {key: value for key, value in row.items() if key not in NOISE}
         for _, row, _ in read_store(folder / "store")
@@ -90,6 +93,7 @@ def forked(work, folder, number, limit=None):
     if child == 0:
         code = 1
         try:
+            os.setpgid(0, 0)  # its workers are known by the group
             warnings.simplefilter("ignore")
             work(folder, number)
             code = 0
@@ -107,8 +111,30 @@ def forked(work, folder, number, limit=None):
         if limit is not None and took > limit:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            wait_for_workers(child)
             return None
         time.sleep(0.002)
+
+
+def workers(group):
+    """The processes of a group that run; one that waits to be buried does not."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(of) == group and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def wait_for_workers(group):
+    end = time.monotonic() + ORPHAN
+    while workers(group):
+        if time.monotonic() > end:
+            raise SystemExit(f"Workers {workers(group)} live on after their parent was killed.")
+        time.sleep(0.02)
 
 
 def case(work, number, chance):
@@ -129,18 +155,18 @@ def case(work, number, chance):
 
 
 def warm_up(works):
-    """Do each work once, so that the forks import nothing."""
+    """Do each work once, without workers, so that forks import nothing and find no threads."""
     for work in works:
         with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            work(Path(place), 0)
+            work(Path(place), 1)
 
 
 def run(fits=10, sweeps=10, seed=0, minutes=0.0):
     torch.set_num_threads(1)
     counts = {fit: fits, sweeps_of_runs: sweeps}
     warm_up(work for work, count in counts.items() if count)
-    found = Campaign(__file__, "killed and resumed, it ends as if never killed", minutes)
+    found = Campaign(__file__, "killed and resumed, it ends as if never killed, and leaves no worker", minutes)
     chance = random.Random(seed)
     done = {work: {"made": 0, "kills": 0} for work in counts}
     for number in range(max(counts.values())):

@@ -33,8 +33,8 @@ SOLVERS = {
 def problem(name, apart, program, u, money, constant, dtype):
     """g of a smooth convex cost in units of u and money; the same random numbers for all."""
     rng = np.random.default_rng(5)
-    make, _ = SETS[name](rng, 3, 1.0)
-    C = make(lambda v: torch.tensor(u * np.asarray(v), dtype=dtype) if _scales(v) else v)
+    make, _ = SETS[name](rng, 3, u)
+    C = make(lambda v: torch.tensor(v, dtype=dtype))
     y, w = rng.uniform(-1, 2, (ROWS, OUTCOMES, C.dim)), rng.dirichlet(np.ones(OUTCOMES), ROWS)
 
     def terms(y, a):
@@ -54,11 +54,6 @@ def problem(name, apart, program, u, money, constant, dtype):
         )
     given = cs.Scenarios(*(torch.tensor(v, dtype=dtype) for v in (w, u * y)), own=True)
     return cs.ExpectedCost(task, given), C, (w, y)
-
-
-def _scales(v):
-    """Whether a number of a set has the units of actions: all but the rows of a Polytope."""
-    return np.ndim(v) < 2 or np.shape(v)[0] < 8
 
 
 def paid(w, y, a):

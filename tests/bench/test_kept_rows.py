@@ -20,7 +20,7 @@ WITHOUT_NETWORKS = [
     ("synthetic-nonconvex", "wsaa-knn", 1),
     ("inventory", "constant", 0),
     ("inventory", "wsaa-knn", 1),
-    ("inventory", "cme", 0),
+    pytest.param("inventory", "cme", 0, marks=pytest.mark.long),
     ("wind-farm", "constant", 0),
 ]
 NETWORKS = [  # that end alike on all machines

@@ -270,6 +270,8 @@ class Command:
         return False
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_that_is_stopped_and_killed_ends_with_the_rows_of_an_unbroken_one(tmp_path):
     store, whole = tmp_path / "broken", tmp_path / "whole"
     store.mkdir()

@@ -59,7 +59,10 @@ def decided(monkeypatch, known):
 
 @pytest.mark.parametrize(
     ("problem", "change"),
-    [*(("synthetic-convex", change) for change in OTHERWISE), ("inventory", "another past")],
+    [
+        *(("synthetic-convex", change) for change in OTHERWISE),
+        pytest.param("inventory", "another past", marks=pytest.mark.long),
+    ],
 )
 def test_no_outcome_of_the_test_part_reaches_df2(decided, problem, change):
     a, y, row = decided(problem, "df2")

@@ -207,6 +207,7 @@ def test_labels_survive_a_file(index, tmp_path):
 
 
 def test_the_picture_is_written(fitted, tmp_path):
+    pytest.importorskip("matplotlib")
     X, _, models = fitted
     models["blend"].explain(X[:1]).plot(tmp_path / "why.png")
     assert (tmp_path / "why.png").stat().st_size > 10_000

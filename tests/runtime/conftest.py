@@ -35,6 +35,13 @@ def _wind():
     return model.fit(X, Y), X
 
 
+def _bids():
+    """Nearest neighbours in place of networks, whose files take longer to make; named columns."""
+    X = pd.DataFrame(RNG.random((N, 3)), columns=["temp", "wind", "price"])
+    Y = pd.DataFrame(X.to_numpy()[:, :2] + RNG.random((N, 2)), columns=["h1", "h2"])
+    return cs.NearestNeighbours(cs.problems.wind_bidding(hours=2), k=7).fit(X, Y), X
+
+
 def _synthetic():
     """Outcomes that all x share, a cost that is not convex."""
     X = RNG.normal(size=(N, 2))
@@ -63,6 +70,7 @@ def _shared_truck():
 MAKE = {
     "inventory": _inventory,
     "wind": _wind,
+    "bids": _bids,
     "synthetic": _synthetic,
     "packs": _packs,
     "budget": _shared_truck,
@@ -78,7 +86,7 @@ def exported(tmp_path_factory):
         if name not in known:
             model, X = MAKE[name]()
             path = tmp_path_factory.mktemp("exported") / f"{name}.onnx"
-            made = model.export(path, units={"price": "EUR"} if name == "wind" else None)
+            made = model.export(path, units={"price": "EUR"} if name == "bids" else None)
             known[name] = model, X, made, runtime.load(path)
         return known[name]
 

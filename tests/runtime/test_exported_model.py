@@ -15,7 +15,7 @@ from costscape.runtime.onnx_file import KEY, digest
 
 
 def test_the_runtime_decides_without_torch(exported):
-    _, X, made, loaded = exported("wind")
+    _, X, made, loaded = exported("bids")
     code = (
         "import sys, numpy as np, costscape.runtime as r\n"
         f"a = r.load({str(made.path)!r}).decide(np.array({X.to_numpy()[:2].tolist()}))\n"
@@ -29,7 +29,7 @@ def test_the_runtime_decides_without_torch(exported):
 
 
 def test_columns_are_found_by_name(exported):
-    _, X, _, loaded = exported("wind")
+    _, X, _, loaded = exported("bids")
     expected = loaded.decide(X)
     assert list(expected.columns) == ["h1", "h2"]
     pd.testing.assert_frame_equal(loaded.decide(X[["price", "temp", "wind"]]), expected)
@@ -51,11 +51,11 @@ def test_columns_are_found_by_name(exported):
 )
 def test_bad_input_gets_a_sentence(exported, bad, words):
     with pytest.raises((ValueError, TypeError), match=words):
-        exported("wind")[3].decide(bad)
+        exported("bids")[3].decide(bad)
 
 
 def test_rows_far_outside_are_flagged_as_by_torch(exported):
-    model, X, _, loaded = exported("wind")
+    model, X, _, loaded = exported("bids")
     rows = X[:4].copy()
     rows.iloc[2, 1] = 50.0
     assert loaded.check(rows) == {2: ["wind"]}
@@ -147,7 +147,7 @@ def other_format(model, facts):
     ],
 )
 def test_files_from_strangers_are_refused(exported, tmp_path, edit, words):
-    path = changed(exported("wind")[2].path, edit, tmp_path)
+    path = changed(exported("bids")[2].path, edit, tmp_path)
     with pytest.raises(ValueError, match=words):
         runtime.load(path)
 
@@ -158,13 +158,13 @@ def test_a_file_that_decides_otherwise_is_refused(exported, tmp_path):
         other_numbers(model, facts)
         facts["reference"]["costs"][0] += 1.0
 
-    path = changed(exported("wind")[2].path, edit, tmp_path)
+    path = changed(exported("bids")[2].path, edit, tmp_path)
     with pytest.raises(ValueError, match=r"1 of .* reference rows are decided otherwise"):
         runtime.load(path)
 
 
 def test_changed_cut_off_large_and_missing_files_are_refused(exported, tmp_path, monkeypatch):
-    path = exported("wind")[2].path
+    path = exported("bids")[2].path
     content = bytearray(path.read_bytes())
 
     def nudge(model, facts):

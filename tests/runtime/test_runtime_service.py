@@ -20,7 +20,7 @@ from costscape.serve.service_settings import Settings
 
 @pytest.fixture
 def file(exported, tmp_path):
-    return shutil.copy(exported("wind")[2].path, tmp_path / "bids.onnx")
+    return shutil.copy(exported("bids")[2].path, tmp_path / "bids.onnx")
 
 
 def ask(file, talk, settings=None):
@@ -38,7 +38,7 @@ def ask(file, talk, settings=None):
 
 
 def test_answers_are_those_of_the_runtime(exported, file):
-    _, X, _, loaded = exported("wind")
+    _, X, _, loaded = exported("bids")
     rows = X[:5].round(6)
 
     async def talk(client):

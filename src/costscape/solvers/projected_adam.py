@@ -9,7 +9,7 @@ from torch import Tensor
 from costscape.risk.surfaces import RiskCost
 from costscape.scenarios import ExpectedCost
 from costscape.sets import Box, ConstraintSet, Finite, Whole
-from costscape.solvers.slope_bound import SlopeBound, has_vertices
+from costscape.solvers.slope_bound import SlopeBound, has_bound
 from costscape.solvers.solver import Objective, Solution, Solver, better
 from costscape.task import Refusal
 from costscape.training.settings import Count, Positive
@@ -35,9 +35,8 @@ class ProjectedAdam(Solver):
         constant_rate: bool, default False. True keeps lr in the units of a and never lowers it,
             as the paper does (lr 0.01 or 0.1, 500 steps).
 
-    Returns the best point visited and, for a convex cost on a Box, a Simplex or a Budget, its
-    ``gap``, a bound from the slopes met on the way: about 1e-5 of the cost where it is smooth,
-    and up to 1 % at kinks.
+    Returns the best point visited and, for a convex cost, its ``gap``, a bound from the slopes
+    met on the way: about 1e-5 of the cost where it is smooth, and up to 2 % at kinks.
 
     >>> import costscape as cs
     >>> import torch
@@ -94,7 +93,7 @@ class ProjectedAdam(Solver):
         m, v = torch.zeros_like(a), torch.zeros_like(a)
         best, cost = a, torch.full_like(a[..., 0], torch.inf)
         convex = isinstance(objective, ExpectedCost | RiskCost) and objective.convex
-        bound = SlopeBound(self.steps) if convex and has_vertices(feasible) else None
+        bound = SlopeBound(self.steps) if convex and has_bound(feasible) else None
         broken = torch.zeros((), dtype=torch.int64, device=a.device)
         for step in range(1, self.steps + 1):
             with torch.enable_grad():

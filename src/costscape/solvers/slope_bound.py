@@ -2,23 +2,30 @@
 
     g(a)  >=  sum_k l_k ( g(a_k) + <s_k, a - a_k> )        for weights l_k >= 0 of sum 1
 
-The right side is linear in a, so that its least value over C is found at a vertex. One slope at a
-kink says little. The weighted mean of slopes from both sides of the kink is nearly that of the
-best action. Nedic and Ozdaglar, 2009, Section 3, show it for steps of one length.
+The right side is linear in a: its least value over C is found at a vertex, which sorting finds,
+or on a Polytope the projection of a distant point. One slope at a kink says little. The weighted
+mean of slopes from both sides of the kink is nearly that of the best action. Nedic and Ozdaglar,
+2009, Section 3, show it for steps of one length.
 """
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from costscape.sets import Box, Budget, ConstraintSet, Simplex
+from costscape.sets import Box, Budget, ConstraintSet, Polytope, Simplex
 
+FAR = 1e8  # widths of C: the projection of so distant a point is a lowest one, but for 1 / FAR
 LATE = 0.75  # of the steps: from here on, points of a smooth cost are near the best one
 
 
 def has_vertices(feasible: ConstraintSet) -> bool:
     """Whether ``lowest_vertex`` knows the set."""
     return isinstance(feasible, Box | Simplex | Budget)
+
+
+def has_bound(feasible: ConstraintSet) -> bool:
+    """Whether ``least_on_line`` knows the set."""
+    return has_vertices(feasible) or isinstance(feasible, Polytope)
 
 
 def lowest_vertex(feasible: ConstraintSet, slope: Float[Tensor, "... d"]) -> Tensor:
@@ -28,6 +35,22 @@ def lowest_vertex(feasible: ConstraintSet, slope: Float[Tensor, "... d"]) -> Ten
         return torch.where(slope < 0, upper, lower)
     assert isinstance(feasible, Simplex | Budget)
     return _fill(slope, upper.expand_as(slope), feasible.total, isinstance(feasible, Simplex))
+
+
+def least_on_line(feasible: ConstraintSet, slope: Float[Tensor, "... d"]) -> Float[Tensor, "..."]:
+    """min_{v in C} <slope, v>, or a little less, on a Box, a Simplex, a Budget or a Polytope.
+
+    The projection p of c - t slope has <c - t slope - p, v - p> <= 0 for every v of C, so that
+    <slope, v> >= <slope, p> - |c - p| |v - p| / t. Both lengths are at most the box's diagonal.
+    """
+    if has_vertices(feasible):
+        return (slope * lowest_vertex(feasible, slope)).sum(-1)
+    lower, upper = (bound.double() for bound in feasible.bounds)
+    diagonal, steep = (upper - lower).norm(), slope.double().norm(dim=-1, keepdim=True)
+    way = torch.where(steep > 0, slope / steep, 0.0)
+    p = feasible.project((lower + upper) / 2 - FAR * diagonal * way)
+    least: Tensor = (slope * p).sum(-1) - steep[..., 0] * diagonal / FAR
+    return least
 
 
 def _fill(slope: Tensor, room: Tensor, total: Tensor, all_of_it: bool) -> Tensor:
@@ -79,7 +102,6 @@ class SlopeBound:
         for weight, slope, level in zip(self.weights, self.slopes, self.levels, strict=True):
             assert isinstance(slope, Tensor)
             mean = slope / weight.item()
-            vertex = lowest_vertex(feasible, mean)
-            bounds.append(level / weight.item() + (mean * vertex).sum(-1))
+            bounds.append(level / weight.item() + least_on_line(feasible, mean))
         best = torch.stack(bounds)
         return torch.where(best.isfinite(), best, -torch.inf).amax(-1).amax(0)

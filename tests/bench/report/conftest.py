@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import pytest
 
 NEUTRAL = {
@@ -24,7 +26,7 @@ NEUTRAL = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run():
     """A row as a run writes it: a number, or None for a run without one."""
 
@@ -44,19 +46,19 @@ def run():
     return make
 
 
-@pytest.fixture
-def store(run):
+@pytest.fixture(scope="session")
+def kept(run):
     """Two problems, a refusal, a failure, settings, curves: a little of everything."""
     curve = [[epoch, 3 / epoch, 2 / epoch + 0.01 * epoch] for epoch in range(1, 20)]
     rows = []
     for seed in range(3):
         wave = 0.1 * (seed - 1)
-        kept = {"seed": seed, "curve": curve, "chosen_epoch": 14}
+        fit = {"seed": seed, "curve": curve, "chosen_epoch": 14}
         rows += [
-            run(method="df2", regret=60 + wave, fit_seconds=20.0, **kept),
-            run(method="df2-paper", regret=62 - wave, fit_seconds=21.0, **kept),
-            run(method="two-stage-gmm3", regret=69 + wave, fit_seconds=30.0, **kept),
-            run(method="dfl-gmm3", regret=66 - 2 * wave, fit_seconds=900.0, **kept),
+            run(method="df2", regret=60 + wave, fit_seconds=20.0, **fit),
+            run(method="df2-paper", regret=62 - wave, fit_seconds=21.0, **fit),
+            run(method="two-stage-gmm3", regret=69 + wave, fit_seconds=30.0, **fit),
+            run(method="dfl-gmm3", regret=66 - 2 * wave, fit_seconds=900.0, **fit),
             run(method="policy-net", regret=480 + wave, seed=seed),
             run(method="egl", seed=seed, regret=None, refused="EGL needs a point & a <loss>."),
             run("synthetic-convex", "df2", seed, 4.5 + wave, gap=0.01 + wave / 100),
@@ -77,7 +79,13 @@ def store(run):
 
 
 @pytest.fixture
-def landscape():
+def store(kept):
+    """The rows of ``kept``, for this test alone."""
+    return deepcopy(kept)
+
+
+@pytest.fixture(scope="session")
+def kept_landscape():
     a = [-1.0, 0.0, 1.0, 2.0]
     surfaces = {
         name: [[(u - shift) ** 2 + (v + shift) ** 2 for v in a] for u in a]
@@ -85,3 +93,9 @@ def landscape():
     }
     one = {"problem": "synthetic-convex", "x": [0.1, 0.2], "a1": a, "a2": a, "seed": 0}
     return {**one, "surfaces": surfaces, "method": "df2"}
+
+
+@pytest.fixture
+def landscape(kept_landscape):
+    """The landscape, for this test alone."""
+    return deepcopy(kept_landscape)

@@ -61,9 +61,10 @@ def picture_of(folder, page, width, light):
     return np.round(255 * matplotlib.image.imread(shot)[::3, :, :3]).astype(int)
 
 
-@pytest.fixture
-def page(store, landscape, tmp_path):
-    return write_page(store, [landscape], tmp_path / "page.html", ("df2", "blend"))
+@pytest.fixture(scope="module")
+def page(kept, kept_landscape, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    return write_page(kept, [kept_landscape], path, ("df2", "blend"))
 
 
 def test_the_browser_finds_every_figure_and_has_nothing_to_complain_of(page, tmp_path):

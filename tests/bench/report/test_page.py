@@ -48,9 +48,9 @@ class Page(HTMLParser):
         return sum(name == tag for name, _ in self.tags)
 
 
-@pytest.fixture
-def page(store, landscape):
-    return Page(render(store, [landscape], commands=["costscape fetch wind"]))
+@pytest.fixture(scope="module")
+def page(kept, kept_landscape):
+    return Page(render(kept, [kept_landscape], commands=["costscape fetch wind"]))
 
 
 def test_the_page_is_written_and_its_folder_made(store, tmp_path):

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import torch
-from sklearn import datasets
 
 from costscape.bench.zoo.assemble import assemble
 from costscape.bench.zoo.zoo_costs import Priced, asymmetric, fined, newsvendor, pathways
@@ -24,35 +23,42 @@ DOSES = [[0.25 * k] for k in range(1, 13)]
 TREATMENTS = ((20.0, 4.0, 1.0), (0.0, 2.0, 6.0))
 
 
+def _table(load: str) -> Rows:
+    from sklearn import datasets  # slow to import, and every run imports the names of problems
+
+    found: Rows = getattr(datasets, load)(return_X_y=True)
+    return found
+
+
 def _diabetes(rng: np.random.Generator) -> Rows:
     """Progression of the disease over its mean."""
-    x, y = datasets.load_diabetes(return_X_y=True)
+    x, y = _table("load_diabetes")
     return x, y[:, None] / y.mean()
 
 
 def _tumours(rng: np.random.Generator) -> Rows:
     """Malignant or benign, one-hot."""
-    x, y = datasets.load_breast_cancer(return_X_y=True)
+    x, y = _table("load_breast_cancer")
     return x, np.eye(2)[y]
 
 
 def _worst_cells(rng: np.random.Generator) -> Rows:
     """From the mean of 10 measurements of cells: 5 of the worst, over their means."""
-    x, _ = datasets.load_breast_cancer(return_X_y=True)
+    x, _ = _table("load_breast_cancer")
     worst = x[:, [20, 21, 23, 25, 26]]
     return x[:, :10], worst / worst.mean(axis=0)
 
 
 def _digit_demand(rng: np.random.Generator) -> Rows:
     """From 64 pixels: two demands that rise and fall with the digit, and noise."""
-    x, y = datasets.load_digits(return_X_y=True)
+    x, y = _table("load_digits")
     mean = np.stack([y, 9 - y], 1) / 3
     return x, (mean + rng.gamma(2.0, 0.2, mean.shape)).clip(0, 4)
 
 
 def _digit_pair(rng: np.random.Generator) -> Rows:
     """From 64 pixels: which of five pairs of digits, one-hot."""
-    x, y = datasets.load_digits(return_X_y=True)
+    x, y = _table("load_digits")
     return x, np.eye(5)[y // 2]
 
 
