@@ -166,7 +166,9 @@ def run(fits=10, sweeps=10, seed=0, minutes=0.0):
     torch.set_num_threads(1)
     counts = {fit: fits, sweeps_of_runs: sweeps}
     warm_up(work for work, count in counts.items() if count)
-    found = Campaign(__file__, "killed and resumed, it ends as if never killed, and leaves no worker", minutes)
+    found = Campaign(
+        __file__, "killed and resumed, it ends as if never killed, and leaves no worker", minutes
+    )
     chance = random.Random(seed)
     done = {work: {"made": 0, "kills": 0} for work in counts}
     for number in range(max(counts.values())):
