@@ -43,6 +43,31 @@ def test_the_campaign_finds_no_failure(script, name, sizes):
     assert found.failures == 0, found.examples
 
 
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_service_at_saturation_answers_every_good_request(script):
+    found = script("soak").run(minutes=0.3)
+    assert found.count > 100
+    assert found.failures == 0, found.examples
+
+
+def test_the_soak_notices_errors_and_other_decisions(script):
+    soak, campaign = script("soak"), script("campaign")
+    found = campaign.Campaign("soak.py", "all good")
+    clients = soak.Clients(found, None, np.zeros((2, 1)), [np.zeros((2, 1)), np.ones((2, 1))])
+    answer = b'{"decisions": [[%d]], "ids": ["a"], "version": "v"}'
+    for status, text in ((200, answer % 0), (200, answer % 1), (429, b""), (503, b"")):
+        clients.check(False, 0, status, text)
+    clients.check(True, 0, 422, b"")
+    assert (found.count, found.failures, clients.other) == (5, 0, [])
+    clients.check(False, 1, 200, answer % 7)
+    assert clients.other == [(1, [7])]
+    clients.check(False, 0, 500, b"")
+    for status in (200, 429, 500):
+        clients.check(True, 0, status, b"")
+    assert found.failures == 4
+
+
 def test_costs_that_misbehave_are_named(script):
     costs = script("costs")
     for name in ("writes into a", "mean over the batch", "constant 1e8"):

@@ -28,6 +28,7 @@ LONG = {
     "data": [],
     "threads": [],
     "kills": ["--fits", "100", "--sweeps", "100"],
+    "soak": ["--minutes", "10"],
 }
 SHORT = {
     "inputs": [],
@@ -38,6 +39,7 @@ SHORT = {
     "data": ["--few", "1"],
     "threads": ["--few", "1"],
     "kills": ["--fits", "1", "--sweeps", "1"],
+    "soak": ["--minutes", "0.2"],
 }
 
 
