@@ -94,27 +94,36 @@ def read_table(path: Path | str, columns: Sequence[str]) -> CsvColumns:
         with (gzip.open if path.suffix == ".gz" else open)(
             path, "rt", encoding="utf-8-sig", newline=""
         ) as file:
-            reader = csv.reader(file)
-            lines = [(reader.line_num, row) for row in reader if row]
+            return _columns(path, csv.reader(file), list(columns))
     except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(
             f"{path} is not a whole CSV file in UTF-8 ({error}). Copy or save it again, and name "
             f"it .gz if it is compressed."
         ) from error
-    names = lines[0][1] if lines else []
+
+
+def _columns(path: Path, reader: Any, columns: list[str]) -> CsvColumns:
+    names: list[str] = next((row for row in reader if row), [])
     if missing := [c for c in columns if c not in names]:
         raise ValueError(
-            f"{path} needs the columns {list(columns)}, but {missing} are missing from its first "
-            f"row {names}. Rename the columns or pass another file."
+            f"{path} needs the columns {columns}, but {missing} are missing from its first row "
+            f"{names}. Rename the columns or pass another file."
         )
-    rows = lines[1:]
-    if not rows:
-        raise ValueError(f"{path} needs rows of data, but has a header alone. Pass another file.")
-    for line, row in rows:
+    places = [names.index(c) for c in columns]
+    # no list of rows: a million small lists take longer to make than to read
+    texts: list[list[str]] = [[] for _ in columns]
+    lines: list[int] = []
+    for row in reader:
+        if not row:
+            continue
         if len(row) != len(names):
             raise ValueError(
-                f"{path} needs {len(names)} fields in every row, but line {line} has {len(row)}. "
-                f"Correct it."
+                f"{path} needs {len(names)} fields in every row, but line {reader.line_num} has "
+                f"{len(row)}. Correct it."
             )
-    texts = {c: [row[names.index(c)] for _, row in rows] for c in columns}
-    return CsvColumns(path, texts, [line for line, _ in rows])
+        lines.append(reader.line_num)
+        for text, place in zip(texts, places, strict=True):
+            text.append(row[place])
+    if not lines:
+        raise ValueError(f"{path} needs rows of data, but has a header alone. Pass another file.")
+    return CsvColumns(path, dict(zip(columns, texts, strict=True)), lines)

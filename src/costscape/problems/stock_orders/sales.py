@@ -8,6 +8,7 @@ store pooled, each divided by its own mean.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +117,8 @@ def _read(
         raise ValueError(f"Sales need items, each once, but got {list(items)}. Name others.")
     files = (Path(path),) if path is not None else find("sales")
     if files is not None:
-        days, of_item = _from_table(files[0], store)
+        stamp = files[0].stat().st_mtime_ns if files[0].is_file() else 0
+        days, of_item = _from_table(files[0], store, stamp)
         source = f"{days[0]} to {days[-1]}, {standing('sales', files)}"
     elif store == 1:
         days, of_item = _embedded()
@@ -135,8 +137,9 @@ def _read(
     return days, np.stack([of_item[i] for i in names], axis=1), names, source
 
 
-def _from_table(path: Path, store: int) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """Days (T,) and the pieces (T,) of each item of one store."""
+@lru_cache(maxsize=2)
+def _from_table(path: Path, store: int, stamp: int) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    """Days (T,) and the pieces (T,) of each item of one store, read once for each ``stamp``."""
     table = read_table(path, ["date", "store", "item", "sales"])
     stores, items = (table.numbers(name) for name in ("store", "item"))
     here = stores == store
