@@ -110,3 +110,25 @@ def test_the_sentence_on_searches_of_the_contest_page(rows):
     whole = Counter(problem for (problem, _), n in trials.items() if n == 20)
     assert whole == {"wind": 4, "synthetic-convex": 4, "inventory": 6}
     assert sum(n < 20 for n in trials.values()) == 6
+
+
+def test_the_sentences_on_problems_of_other_papers(rows):
+    page = text("docs/contest.md")
+
+    def by_seed(problem, name):
+        found = {}
+        for row in rows:
+            if row["problem"] == problem and row[name] is not None and not row["changes"]:
+                found.setdefault(row["seed"], {})[row["method"]] = row[name]
+        return found
+
+    assert "DF2 has the lowest gap of all methods that were run, in each of three seeds" in page
+    for degree in (1, 4, 6):
+        seeds = by_seed(f"shortest-path-deg{degree}", "gap")
+        assert len(seeds) == 3
+        for gaps in seeds.values():
+            assert min(gaps, key=gaps.get) == "df2"
+            assert gaps["egl"] == gaps["lodl-pe"] == gaps["two-stage-pe"]
+    assert "On scheduling DF2 has the lowest cost" in page
+    for costs in by_seed("scheduling", "cost").values():
+        assert min(costs, key=costs.get) == "df2"
