@@ -199,3 +199,11 @@ def test_files_decided_for_with_ray_data_are_those_of_one_process(on_ray):
     assert "bad.parquet: " in bad[0]
     assert set(made) == {"manifest.jsonl", "part0.parquet", "part1.parquet", "part2.parquet"}
     assert made == wanted
+
+
+def test_a_worker_whose_parent_is_gone_ends_before_its_first_job():
+    code = (
+        "import time; from costscape.methods.end_with_parent import watch_parent\n"
+        "watch_parent(0); time.sleep(600)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 1

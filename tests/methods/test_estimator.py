@@ -110,7 +110,7 @@ def test_scikit_learn_is_imported_only_when_it_is_needed():
     line = re.compile(r"^(?:from|import) (?:sklearn|costscape\.methods\.not_fitted)", re.M)
     found = [path for path in source.rglob("*.py") if line.search(path.read_text())]
     names = {str(path.relative_to(source)) for path in found}
-    assert names == {"methods/not_fitted.py", "bench/zoo/table_problems.py"}
+    assert names == {"methods/not_fitted.py"}
 
 
 # ---- settings by name

@@ -12,7 +12,7 @@ from typing import Any
 
 from costscape.bench.execution import Outcome, blank
 from costscape.bench.runs import Run
-from costscape.methods.end_with_parent import end_with_parent
+from costscape.methods.end_with_parent import ending_with_this_process
 
 CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # whether nodes of other machines may join
 Work = Callable[[Run], Outcome]
@@ -62,17 +62,20 @@ class Processes(Engine):
     ) -> Iterator[tuple[int, Outcome]]:
         from joblib import Parallel, delayed, parallel_config
 
-        threads, here = max(1, (os.cpu_count() or 1) // self.workers), os.getpid()
+        threads = max(1, (os.cpu_count() or 1) // self.workers)
 
         def jobs() -> Iterator[Any]:
             for i, run in list(runs.items()):
                 begun.append(i)
-                yield delayed(_numbered)(here, work, i, run)
+                yield delayed(_numbered)(work, i, run)
 
         # two workers at least: joblib would run a single one in this process
         with parallel_config(backend="loky", inner_max_num_threads=threads):
             pool = Parallel(
-                n_jobs=max(2, workers), return_as="generator_unordered", pre_dispatch=workers
+                n_jobs=max(2, workers),
+                return_as="generator_unordered",
+                pre_dispatch=workers,
+                **ending_with_this_process(),
             )
             yield from pool(jobs())
 
@@ -138,6 +141,5 @@ def died(run: Run, what: str) -> Outcome:
     return Outcome(blank(run) | {"error": why})
 
 
-def _numbered(parent: int, work: Work, i: int, run: Run) -> tuple[int, Outcome]:
-    end_with_parent(parent)
+def _numbered(work: Work, i: int, run: Run) -> tuple[int, Outcome]:
     return i, work(run)

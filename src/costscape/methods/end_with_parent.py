@@ -7,20 +7,21 @@ and joblib starts workers from threads that end before them.
 import os
 import threading
 import time
+from typing import Any
 
 EVERY = 1.0  # seconds from one look to the next
 
-_watched: set[int] = set()  # by this process, at most one
 
+def ending_with_this_process() -> dict[str, Any]:
+    """Settings of ``joblib.Parallel`` for processes of this machine, which end with this one.
 
-def end_with_parent(parent: int) -> None:
-    """Call this in a worker: it ends when process ``parent`` is no longer its parent.
-
-    In ``parent`` itself, and on other machines, nothing happens.
+    A worker begins to watch before its first job: one that never gets a job would wait for ever.
     """
-    if os.getppid() != parent or parent in _watched:
-        return
-    _watched.add(parent)
+    return {"initializer": watch_parent, "initargs": (os.getpid(),)}
+
+
+def watch_parent(parent: int) -> None:
+    """Call this in a worker of process ``parent``: it ends when that is no longer its parent."""
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 

@@ -1,12 +1,11 @@
 """Several fits at a time: in one batch on a GPU, or in processes."""
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from costscape.data import Dataset, Fold
-from costscape.methods.end_with_parent import end_with_parent
+from costscape.methods.end_with_parent import ending_with_this_process
 from costscape.methods.method import Method
 from costscape.training import Diverged
 from costscape.training.progress import one_bar
@@ -39,14 +38,16 @@ def fit_in_processes(
     joblib starts the processes on this machine, or where ``joblib.parallel_config`` says.
     """
     from joblib import Parallel, delayed
+    from joblib.parallel import BACKENDS, get_active_backend
 
     jobs = enumerate(zip(map(_quiet, methods), parts, strict=True))
-    here = os.getpid()
-    work = [delayed(_numbered)(here, i, method, *part) for i, (method, part) in jobs]
+    work = [delayed(_numbered)(i, method, *part) for i, (method, part) in jobs]
+    local = isinstance(get_active_backend()[0], BACKENDS["loky"])
+    settings = ending_with_this_process() if local else {}
     fits: dict[int, Method | Diverged] = {}
     with one_bar(title, len(work), shown) as job_bar:
         try:
-            pool = Parallel(n_jobs=workers, return_as="generator_unordered")
+            pool = Parallel(n_jobs=workers, return_as="generator_unordered", **settings)
         except ValueError:  # Ray's backend returns all fits at the end
             pool = Parallel(n_jobs=workers)
         for done, (i, fit) in enumerate(pool(work)):
@@ -63,7 +64,6 @@ def _quiet(method: Method) -> Method:
 
 
 def _numbered(
-    parent: int, i: int, method: Method, train: Dataset, held: Dataset
+    i: int, method: Method, train: Dataset, held: Dataset
 ) -> tuple[int, Method | Diverged]:
-    end_with_parent(parent)
     return i, method.fit_or_diverge(train, held)
