@@ -32,9 +32,12 @@ SINGLE, TUNED, CROSSFITTED = ("df2-quick", "df2-paper"), ("df2-quick+tuned",), (
 TITLES = {SINGLE: "Single fits", TUNED: "Tuned single fits", CROSSFITTED: "Cross-fitted"}
 NUMBERED = re.compile(r"(inventory-(?:item|store))(\d+)(, \d+ origins)?")
 MANY = {"inventory-item": "inventory-items 1-10", "inventory-store": "inventory-stores 2-10"}
+# those of other papers have no column in the README
+OTHERS = ("shortest-path-deg1", "shortest-path-deg4", "shortest-path-deg6", "scheduling")
 PROBLEMS = (
     *("synthetic-convex", "synthetic-nonconvex", "wind", "wind-farm", "inventory"),
     *("inventory-store", *MANY.values(), "vaccine", "vaccine-wave"),
+    *OTHERS,
 )
 NOT_RUN = "not run"
 
