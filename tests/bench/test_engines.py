@@ -56,6 +56,8 @@ def test_rows_come_one_by_one():
     assert seen == [0]
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_worker_that_dies_leaves_an_error_and_the_others_go_on():
     found = {r.seed: found for r, found in Processes(2).map(partial(count, more=None), RUNS)}
     assert sorted(found) == [0, 1, 2, 3, 4, 5]

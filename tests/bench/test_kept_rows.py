@@ -14,8 +14,8 @@ RESULTS = Path(__file__).parents[2] / "results"
 WITHOUT_NETWORKS = [
     ("synthetic-convex", "constant", 0),
     ("synthetic-convex", "wsaa-knn", 0),
-    ("synthetic-convex", "wsaa-kernel", 0),
-    ("synthetic-convex", "wsaa-forest", 0),
+    pytest.param("synthetic-convex", "wsaa-kernel", 0, marks=pytest.mark.long),
+    pytest.param("synthetic-convex", "wsaa-forest", 0, marks=pytest.mark.long),
     ("synthetic-nonconvex", "constant", 0),
     ("synthetic-nonconvex", "wsaa-knn", 1),
     ("inventory", "constant", 0),

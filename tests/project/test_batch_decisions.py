@@ -81,6 +81,8 @@ def test_each_output_is_what_one_file_by_itself_gives(shop, unbroken, tmp_path):
     assert contents(tmp_path / "out") == unbroken
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_batch_continues_to_the_same_bytes(shop, unbroken, tmp_path):
     words = [shop, "--data", shop / "new" / "*.parquet", "-o", tmp_path]
     script = [sys.executable, "-c", KILLED, "decide", *map(str, words)]

@@ -107,3 +107,14 @@ def test_what_neither_can_do_is_refused_in_a_sentence(exported, tmp_path):
     with pytest.raises(ValueError, match=r"Pass rows of X: model\.export\(path, X\)"):
         plain.export(tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_decision_outside_the_set_is_an_error(exported):
+    feasible = exported("budget")[3].facts.feasible
+    feasible.check(np.array([[1.0, 4.0]]))
+    for a in ([3.0, 3.0], [-0.1, 1.0], [5.5, 0.0], [np.nan, 1.0]):
+        with pytest.raises(RuntimeError, match="outside its Budget: row 0"):
+            feasible.check(np.array([a]))
+    packs = exported("packs")[3].facts.feasible
+    with pytest.raises(RuntimeError, match=r"by 0\.1"):
+        packs.check(np.array([[0.85]]))

@@ -64,17 +64,6 @@ def test_rows_far_outside_are_flagged_as_by_torch(exported):
         loaded.decide(rows)
 
 
-def test_a_decision_outside_the_set_is_an_error(exported):
-    feasible = exported("budget")[3].facts.feasible
-    feasible.check(np.array([[1.0, 4.0]]))
-    for a in ([3.0, 3.0], [-0.1, 1.0], [5.5, 0.0], [np.nan, 1.0]):
-        with pytest.raises(RuntimeError, match="outside its Budget: row 0"):
-            feasible.check(np.array([a]))
-    packs = exported("packs")[3].facts.feasible
-    with pytest.raises(RuntimeError, match=r"by 0\.1"):
-        packs.check(np.array([[0.85]]))
-
-
 def changed(path, edit, tmp_path, sign=True):
     """The file after ``edit(model, facts)``, with a fitting checksum."""
     model = onnx.load(path)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -71,6 +71,7 @@ def test_no_bound_is_stated_without_a_promise():
     assert brief.minimise(objective(squares, C, False), C, 20).gap is None
 
 
+@settings(max_examples=25)  # each makes a set by 2 d + 2 linear programs
 @given(st.integers(2, 8), st.integers(1, 8), st.integers(-6, 6), st.integers(0, 10**6))
 def test_the_least_of_a_line_on_a_polytope_is_that_of_a_linear_program(d, m, power, seed):
     rng = np.random.default_rng(seed)
