@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,14 @@ class Service:
         return memory(self.process.pid, "VmRSS:")
 
 
+async def close(line):
+    """Close a connection, if there is one; the other end may be gone."""
+    if line is not None:
+        line[1].close()
+        with suppress(OSError):
+            await line[1].wait_closed()
+
+
 class Clients:
     """Requests on 50 connections until a moment; a lost connection is opened again."""
 
@@ -83,6 +92,7 @@ class Clients:
         line = None
         for i in itertools.count():
             if time.monotonic() >= until:
+                await close(line)
                 return
             bad, row = (i + number) % BAD == 0, (number * 97 + i) % len(self.x)
             good = json.dumps({"rows": [self.x[row].tolist()]}).encode()
@@ -93,6 +103,7 @@ class Clients:
                     )
                 answer = await post(*line, MALFORMED[i % len(MALFORMED)] if bad else good)
             except (OSError, asyncio.IncompleteReadError):
+                await close(line)
                 line, self.lost = None, self.lost + 1
                 await asyncio.sleep(0.05)
                 continue
@@ -171,7 +182,7 @@ def run(minutes=10.0):
         finally:
             service.process.terminate()
             service.process.wait()
-        with sqlite3.connect(folder / "log.sqlite") as log:
+        with closing(sqlite3.connect(folder / "log.sqlite")) as log:
             kept = {row[0] for row in log.execute("SELECT id FROM costscape_decisions")}
     compare_costs(found, clients, (old, new))
     missing = set(clients.ids) - kept
