@@ -42,8 +42,8 @@ def fit_in_processes(
 
     jobs = enumerate(zip(map(_quiet, methods), parts, strict=True))
     work = [delayed(_numbered)(i, method, *part) for i, (method, part) in jobs]
-    local = isinstance(get_active_backend()[0], BACKENDS["loky"])
-    settings = ending_with_this_process() if local else {}
+    here = (BACKENDS["loky"], BACKENDS["multiprocessing"])
+    settings = ending_with_this_process() if isinstance(get_active_backend()[0], here) else {}
     fits: dict[int, Method | Diverged] = {}
     with one_bar(title, len(work), shown) as job_bar:
         try:
