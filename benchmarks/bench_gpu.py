@@ -5,13 +5,15 @@ recipe, which chooses no epoch and so decides nothing on the way. The windows ar
 paper's file where COSTSCAPE_DATA has it, and random numbers of the same shape elsewhere. An epoch
 is the difference of two fits by the number of their epochs, so that starting up and recording the
 step do not count; four folds over one are whole fits. The vaccine problem's training step is
-that of bench_vaccine.py. Seconds on the clock, the least of two, the GPU waited for.
+that of bench_vaccine.py, with the kernels of seirv_kernels and by torch's operations. Seconds on
+the clock, the least of two, the GPU waited for.
 
 python benchmarks/bench_gpu.py
 """
 
 from dataclasses import dataclass, replace
 from functools import partial
+from unittest.mock import patch
 
 import bench_vaccine
 import torch
@@ -22,6 +24,7 @@ from costscape import DF2, LSTM, CrossFit, Training
 from costscape.data import Dataset
 from costscape.problems import wind, wind_bidding
 from costscape.problems.files.sources import find
+from costscape.problems.vaccine_doses import seirv_fused
 
 HISTORY, HORIZON = 24, 12
 RECORDED = 2  # epochs after which the steps of whole and of last batches are recorded
@@ -115,9 +118,14 @@ def simulating(size, device):
     args = bench_vaccine.options(["--device", device, *sizes])
     found = []
     for name, weeks in (("one week", 1), ("wave of eight weeks", 8)):
-        taken = bench_vaccine.measured((bench_vaccine.step, weeks, False), args)
-        note = f"{taken.peak:.2g} GiB"
-        found.append(reported(f"vaccine training step, {name}, one GPU", taken.wall, "s", note))
+        line = (bench_vaccine.step, weeks, False)
+        taken = bench_vaccine.measured(line, args)
+        with patch.object(seirv_fused, "serves", return_value=False):
+            plain = bench_vaccine.measured(line, args)
+        step = f"vaccine training step, {name}, one GPU"
+        notes = (f"{taken.peak:.2g} GiB", f"{plain.wall:.2g} s and {plain.peak:.2g} GiB without")
+        found.append(reported(step, taken.wall, "s", notes[0]))
+        found.append(reported(f"{step}, by kernels", plain.wall / taken.wall, "times", notes[1]))
     return found
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.problems.vaccine_doses.epidemic import Epidemic
-from costscape.problems.vaccine_doses.seirv import WEEK, as_shares, simulate
+from costscape.problems.vaccine_doses.seirv import WEEK, as_shares, new_infections
 from costscape.sets.budget import Budget
 from costscape.task import Refusal, Task
 
@@ -108,7 +108,7 @@ class NewInfections(nn.Module):
                 f"An epidemic of {K} regions needs shares y of shape (..., {WEEK}, {K}, {K}) and "
                 f"doses a of shape (..., {K}), but got {tuple(y.shape)} and {tuple(a.shape)}."
             )
-        infected, _ = simulate(
+        return new_infections(
             self.start,
             as_shares(y),
             a * (self.unit / WEEK),
@@ -119,7 +119,6 @@ class NewInfections(nn.Module):
             days=self.days,
             steps=self.steps,
         )
-        return infected
 
 
 def _task(

@@ -18,12 +18,15 @@ Compartments are shares of each region's people at the start, so that small epid
 digits; travel from i to k then carries N[i] / N[k].
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
+
+from costscape.problems.vaccine_doses import seirv_fused
 
 WEEK = 7
 SMALLEST = 1e-6  # of S + E, against quotients of rounding errors
@@ -79,18 +82,7 @@ def simulate(
     where there is more than one week or group of simulations, each is computed again in the
     backward pass, which bounds the memory to that of one week of one group and a state for each.
     """
-    K = len(population)
-    batch = torch.broadcast_shapes(m.shape[:-3], doses.shape[:-1])
-    m = m.reshape((1,) * (len(batch) + 3 - m.ndim) + m.shape)
-    # P travel patterns first, then the F simulations that share each of them
-    order = sorted(range(len(batch)), key=lambda axis: m.shape[axis] == 1)
-    by_day = m.permute(*order, -3, -2, -1).reshape(-1, *m.shape[-3:])
-    given = (doses / population).expand(*batch, K).permute(*order, -1)
-    sizes = given.shape[:-1]
-    given = given.reshape(len(by_day), sizes.numel() // max(1, len(by_day)), K)
-    # d(shares)/dt = shares @ flow: arrivals less departures
-    flow = by_day * population.unsqueeze(-1) / population - torch.diag_embed(by_day.sum(-1))
-
+    flow, given, restored = _by_pattern(m, doses, population)
     x = torch.cat([start, torch.zeros_like(start[:1])]).unsqueeze(1)
     most = GROUP.get(given.device.type, GROUP["cpu"])
     recompute = days > WEEK or given.shape[:-1].numel() > most
@@ -98,10 +90,64 @@ def simulate(
     rows = max(1, most // max(1, given.shape[1]))
     groups = zip(flow.split(rows), given.split(rows), strict=True)
     end = torch.cat([torch.cat([run(f, d) for d in g.split(most, 1)], 2) for f, g in groups])
-
-    end = end.movedim(1, -2).reshape(*sizes, 6, K)
-    end = end.permute(*(order.index(axis) for axis in range(len(batch))), -2, -1)
+    end = restored(end.movedim(1, -2))
     return end[..., 5, :] * population, end[..., :5, :]
+
+
+def new_infections(
+    start: Float[Tensor, "5 K"],
+    m: Float[Tensor, "*#batch T K K"],
+    doses: Float[Tensor, "*#batch K"],
+    *,
+    beta: Float[Tensor, "K"],
+    population: Float[Tensor, "K"],
+    sigma: float = 1 / 5,
+    gamma: float = 1 / 10,
+    days: int = WEEK,
+    dose_days: int = WEEK,
+    steps: int = 2,
+) -> Float[Tensor, "*batch K"]:
+    """Return the first result of ``simulate``, with the same arguments.
+
+    On a GPU, where only trips and doses need gradients, all steps are one kernel and their
+    gradients another.
+    """
+    if not seirv_fused.serves(doses, start, beta, population):
+        infected, _ = simulate(
+            start, m, doses, beta=beta, population=population, sigma=sigma, gamma=gamma, days=days,
+            dose_days=dose_days, steps=steps,
+        )  # fmt: skip
+        return infected
+    flow, given, restored = _by_pattern(m, doses, population)
+    course = seirv_fused.Course(sigma, gamma, days, dose_days, steps, SMALLEST)
+    share = seirv_fused.new_infections(flow, given, start, beta, course)
+    return restored(share) * population
+
+
+def _by_pattern(
+    m: Tensor, doses: Tensor, population: Tensor
+) -> tuple[Float[Tensor, "P T K K"], Float[Tensor, "P F K"], Callable[[Tensor], Tensor]]:
+    """Return P travel patterns, the F plans under each, and what restores the axes of a batch.
+
+    d(shares)/dt = shares @ pattern: arrivals less departures. Plans are shares of people.
+    """
+    K = len(population)
+    batch = torch.broadcast_shapes(m.shape[:-3], doses.shape[:-1])
+    m = m.reshape((1,) * (len(batch) + 3 - m.ndim) + m.shape)
+    order = sorted(range(len(batch)), key=lambda axis: m.shape[axis] == 1)
+    by_day = m.permute(*order, -3, -2, -1).reshape(-1, *m.shape[-3:])
+    given = (doses / population).expand(*batch, K).permute(*order, -1)
+    sizes = given.shape[:-1]
+    given = given.reshape(len(by_day), sizes.numel() // max(1, len(by_day)), K)
+    flow = by_day * population.unsqueeze(-1) / population - torch.diag_embed(by_day.sum(-1))
+
+    def restored(result: Float[Tensor, "P F *rest"]) -> Tensor:
+        rest = result.shape[2:]
+        back = [order.index(axis) for axis in range(len(batch))]
+        last = range(len(batch), len(batch) + len(rest))
+        return result.reshape(*sizes, *rest).permute(*back, *last)
+
+    return flow, given, restored
 
 
 def _run(
