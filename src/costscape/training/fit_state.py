@@ -28,8 +28,8 @@ class History:
     Args:
         losses: mean training loss of each epoch.
         scores: validation score of each epoch; empty without a score.
-        best_epoch: the epoch of the final weights, from 0; -1 before the first.
-        best: the score of that epoch, averaged over ``Training.smooth`` epochs.
+        best_epoch: the epoch of the final weights, from 0; -1 for those of the start.
+        best: the score of that epoch, averaged over ``Training.smooth`` epochs, or of the start.
     """
 
     losses: list[float] = field(default_factory=list)
@@ -118,7 +118,13 @@ class FitState:
         return self.fit.score is not None and waited > self.patience
 
     def begin_epoch(self, epoch: int) -> Int[Tensor, "n"]:
-        """Set the rate of the epoch, and return the rows in random order."""
+        """Set the rate of the epoch, and return the rows in random order.
+
+        Before the first epoch the start is scored: training may lead away from a good one.
+        """
+        if epoch == 0 and self.fit.score is not None:
+            with torch.no_grad():
+                self.history.best = float(self.fit.score(self.average.eval()))
         self.fit.model.train()
         if self.training.decay:
             now = self.lr * ((1 + cos(pi * epoch / self.epochs)) / 2)

@@ -113,15 +113,13 @@ class ForecastMethod(ScenarioMethod):
         The model is left where its decisions cost least on val: after one of them, or at the
         start. The histories of the others say -1 for their best epoch.
         """
-        start, kept = copy_of(model), None
-        with torch.no_grad():
-            least = self._score(task, val)(model.eval())
+        start, kept, least = copy_of(model), None, float("inf")
         best, histories = start, []
         for i, training in enumerate(ways):
             model.load_state_dict(start)
             name = "decisions" if len(ways) == 1 else f"decisions-{i}"
             history = self._stage(task, model, loss, train, val, name, training, pairs)
-            if history.best < least:
+            if history.best_epoch >= 0 and history.best < least:
                 least, best, kept = history.best, copy_of(model), i
             histories.append(history)
         model.load_state_dict(best)
