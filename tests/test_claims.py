@@ -42,6 +42,10 @@ def differences():
     }
 
 
+def line_of(problem, part):
+    return next(line for line in quality.lines(quality.read(), part) if line.problem == problem)
+
+
 def test_the_sentence_below_the_table_of_the_readme(differences):
     verdicts = {problem: d.verdict for problem, d in differences.items()}
     better = [problem for problem, verdict in verdicts.items() if verdict == "better"]
@@ -135,8 +139,44 @@ def test_the_sentences_on_problems_of_other_papers(rows, differences):
     for degree in (1, 4, 6):
         assert found[f"shortest-path-deg{degree}"].verdict == "tie"
     assert differences["shortest-path-deg4"].verdict == "tie"
-    assert "On scheduling one network of DF2 has the lowest mean cost of all single fits" in page
-    line = next(line for line in single if line.problem == "scheduling")
-    assert line.first.difference.verdict == "tie"
-    assert line.first.difference.mean < 0
-    assert line.best.label == "two-stage-gmm1"
+
+
+def test_the_sentences_on_scheduling(rows, differences):
+    page = text("docs/contest.md")
+    line = line_of("scheduling", quality.SINGLE)
+    assert "On scheduling the policy network has the lowest mean cost of all single fits" in page
+    assert (line.best.label, line.first.difference.verdict) == ("policy-net", "tie")
+    assert line.first.difference.mean > 0
+    costs = {}
+    for row in rows:
+        if row["problem"] == "scheduling" and not row["changes"]:
+            costs.setdefault(row["method"], {})[row["seed"]] = row["cost"]
+    start = costs["two-stage-gmm1"]
+    assert "DFL lowers the cost of the Gaussian forecast that it starts from" in page
+    assert all(cost < start[seed] - 0.1 for seed, cost in costs["dfl-gmm1"].items())
+    assert len(costs["so-ebm-gmm1"]) == 3
+    assert all(cost > start[seed] - 0.001 for seed, cost in costs["so-ebm-gmm1"].items())
+    assert "DF2's default has the lowest mean, and ties with the Gaussian" in page
+    assert line_of("scheduling", quality.CROSSFITTED).best.label == "two-stage-gmm1+crossfit"
+    assert differences["scheduling"].verdict == "tie"
+    assert differences["scheduling"].mean < 0
+
+
+def test_the_sentences_on_the_vaccine_wave():
+    page = text("docs/contest.md")
+    lines = (ROOT / "results" / "vaccine-wave.jsonl").read_text().splitlines()
+    wave = [row for row in map(json.loads, lines) if not row["quick"]]
+    ours = [row for row in wave if row["method"] == "df2-quick"]
+    assert "one network of DF2 keeps its start in every run" in page
+    assert len(ours) == 9
+    assert all(row["chosen_epoch"] == 0 for row in ours)
+    origins = line_of("vaccine-wave, 8 origins", quality.SINGLE)
+    assert "At eight origins it ties with the best forecast" in page
+    assert origins.first.difference.verdict == "tie"
+    assert origins.best.label.startswith("two-stage")
+    by_origin = {}
+    for row in wave:
+        if "@" in row["problem"]:
+            by_origin.setdefault(int(row["problem"][-4]), []).append(row["regret"])
+    assert max(max(by_origin[i]) for i in (1, 2, 3, 4)) < 100
+    assert 1.01 * min(by_origin[5]) > max(by_origin[5])

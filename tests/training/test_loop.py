@@ -59,11 +59,16 @@ def same(a, b):
     return all(torch.equal(v, b.state_dict()[k]) for k, v in a.state_dict().items())
 
 
-def scripted(scores, model=None):
-    """A score that reads the script, and the weights it read it for."""
+def scripted(scores, start=float("inf")):
+    """A score that reads the script, and each epoch's weights; without a start when resumed."""
     script, weights = iter(scores), []
+    due = start is not None
 
     def score(now):
+        nonlocal due
+        if due:
+            due = False
+            return start
         weights.append([p.detach().clone() for p in now.parameters()])
         return next(script)
 
@@ -209,7 +214,7 @@ def test_the_moving_average_takes_buffers_as_they_are():
 
     fit(model, ema=0.9, score=score, loss=lambda batch, rng: model(batch.x).square().mean())
     assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
-    assert not torch.equal(pairs[0][0], torch.zeros(1))
+    assert not torch.equal(pairs[1][0], torch.zeros(1))
 
 
 def test_every_pair_is_seen_once_an_epoch_and_the_loss_is_its_mean():
@@ -241,7 +246,7 @@ def test_without_a_score_the_last_epoch_is_kept():
         (3, [5, 1, 4, 4, 4, 9], 3),  # means of three: 10/3, 3, 4, 17/3
         (3, [0, 9, 9, 2, 2, 2], 5),  # the 0 alone is a fluke
         (9, [5, 4, 3, 2, 1, 0], 5),  # longer than the fit: all of it
-        (1, [2, 2, 2, 2, 2, 2], 0),  # of equals the first
+        (1, [2, 2, 2, 2, 2, 2], 0),  # of equals the first; the start is worse
     ],
 )
 def test_the_best_smoothed_epoch_is_kept(smooth, scores, best):
@@ -273,6 +278,18 @@ def test_a_fit_stops_after_patience_epochs_without_a_better_score():
     history = fit(model, loss=model.falling, score=score, ema=None, smooth=1, patience=2)
     assert history.scores == [3, 2, 5, 5]
     assert model.w.item() == weights[1][0].item()
+
+
+@pytest.mark.parametrize("ema", [None, 0.9])
+def test_a_start_that_no_epoch_betters_is_kept(ema):
+    scores, told = [5, 3, 4, 6], {"ema": ema, "epochs": 4, "smooth": 1}
+    kept, passed = Weight(2.0), Weight(2.0)
+    history = fit(kept, loss=kept.falling, score=scripted(scores, 3)[0], **told)
+    assert (history.best_epoch, history.best, kept.w.item()) == (-1, 3, 2.0)
+    assert history.scores == scores
+    history = fit(passed, loss=passed.falling, score=scripted(scores, 3.1)[0], **told)
+    assert (history.best_epoch, history.best) == (1, 3)
+    assert passed.w.item() < 2
 
 
 @pytest.mark.parametrize("patience", [1, 2, 3])
@@ -349,7 +366,7 @@ def test_a_broken_and_resumed_fit_ends_bit_equal_to_an_unbroken_one(tmp_path, st
     with pytest.raises(error):
         fit(broken, score=scripted(scores)[0], smooth=2, checkpoint=path,
             loss=dying(noisy_loss(broken), steps, error))  # fmt: skip
-    second = fit(resumed, score=scripted(scores[steps // 2 :])[0], smooth=2, checkpoint=path)
+    second = fit(resumed, score=scripted(scores[steps // 2 :], None)[0], smooth=2, checkpoint=path)
     assert second == first
     assert same(whole, resumed)
     assert not list(tmp_path.glob("*.part"))
@@ -367,7 +384,7 @@ def test_a_fit_that_stopped_early_does_not_go_on_when_taken_up_again(tmp_path):
     a, b = net(0), net(1)
     told = {"smooth": 1, "patience": 2, "checkpoint": tmp_path / "c"}
     fit(a, score=scripted(scores)[0], **told)
-    fit(b, score=scripted([])[0], **told)
+    fit(b, score=scripted([], None)[0], **told)
     assert same(a, b)
 
 
