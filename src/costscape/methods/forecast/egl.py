@@ -161,18 +161,19 @@ class EGL(LocalLossMethod):
             units = Units(train.x, train.y, self.level)
             model = PointForecast(encoder, units, tuple(train.y.shape[1:]))
         model = model.to(train.x).eval()
-        with torch.no_grad():
-            keep(model)
-        if count > 1:
-            fit = Fit(
-                model,
-                lambda batch, rng: model.loss(batch.x, batch.y).mean(),
-                seed=seed,
-                score=keep,
-                title="EGL predictions",
-            )
-            every_epoch = replace(self._short(count - 1), score_every=1)  # for keep
-            fit_all([fit], train, every_epoch)
+        if count == 1:
+            with torch.no_grad():
+                keep(model)
+            return seen[0].unsqueeze(1)
+        fit = Fit(
+            model,
+            lambda batch, rng: model.loss(batch.x, batch.y).mean(),
+            seed=seed,
+            score=keep,
+            title="EGL predictions",
+        )
+        every_epoch = replace(self._short(count - 1), score_every=1)  # for keep
+        fit_all([fit], train, every_epoch)
         return torch.stack(seen, 1)
 
     def _theta(self, units: Units, train: Dataset, e: Tensor, t: Tensor) -> "LossParameters":
