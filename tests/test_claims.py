@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from inspect import isabstract
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 
@@ -180,3 +181,39 @@ def test_the_sentences_on_the_vaccine_wave():
             by_origin.setdefault(int(row["problem"][-4]), []).append(row["regret"])
     assert max(max(by_origin[i]) for i in (1, 2, 3, 4)) < 100
     assert 1.01 * min(by_origin[5]) > max(by_origin[5])
+
+
+def test_the_table_of_the_papers_ablations(rows):
+    page = text("docs/contest.md")
+    wind = {}
+    for row in rows:
+        if row["problem"] == "wind" and row["regret"] is not None:
+            changes = tuple(sorted(row["changes"].items()))
+            wind.setdefault((row["method"], *changes), []).append(row["regret"])
+
+    def regrets(method, **changes):
+        return wind[method, *sorted(changes.items())]
+
+    def mean(found):
+        return sum(found) / len(found)
+
+    def variants(name, *values):
+        found = [regrets("df2-paper", **{name: v}) for v in values]
+        assert all(len(each) == 5 for each in found)
+        return found
+
+    plain, ours = mean(regrets("no-attention")), mean(regrets("df2-paper"))
+    assert f"agrees: {plain:.1f} against {ours:.1f}" in page
+    dfl = [r for draws in (10, 50, 100, 500) for r in regrets("dfl-gmm1", draws=draws, epochs=5)]
+    assert len(dfl) == 20
+    points = [mean(found) for found in variants("points", 50, 100, 200, 500, 1000)]
+    assert max(points) - min(points) < 1.5
+    assert points[-1] > points[0]
+    assert max(regrets("df2-paper", points=50)) < min(dfl)
+    tenth, *_, whole = variants("share", 0.1, 0.25, 0.5, 0.75, 1.0)
+    assert mean(tenth) < mean(whole)
+    actions = variants("actions", 5, 10, 20, 50, 100, 200)
+    assert max(map(mean, actions)) - min(map(mean, actions)) < 1
+    assert stdev(actions[0]) < 1.1 * stdev(actions[-1])
+    few, many = (regrets("dfl-gmm1", draws=n, epochs=5) for n in (10, 500))
+    assert mean(many) > mean(few)

@@ -52,7 +52,8 @@ def synthetic(quick: bool = False) -> list[Run]:
 def ablations(quick: bool = False) -> list[Run]:
     """On wind: attention, points, training rows, learned values, actions, DFL's draws.
 
-    The variants are of DF2 as in the paper, one setting changed at a time.
+    The variants are of DF2 as in the paper, one setting changed at a time. A mixture has the same
+    shares of the training rows, and DFL's draws are those of 1 and of 1,000 components.
     """
     points = [10, 50] if quick else [50, 100, 200, 500, 1000]
     rows = [0.5, 1.0] if quick else [0.1, 0.25, 0.5, 0.75, 1.0]
@@ -63,9 +64,9 @@ def ablations(quick: bool = False) -> list[Run]:
         ("no-attention", {}),
         ("df2-paper", {"learn_values": False}),
         *(("df2-paper", {"points": n}) for n in points),
-        *(("df2-paper", {"share": part}) for part in rows),
+        *((m, {"share": part}) for m in ("df2-paper", "two-stage-gmm3") for part in rows),
         *(("df2-paper", {"actions": n}) for n in actions),
-        *(("dfl-gmm1", {"draws": n}) for n in draws),
+        *((m, {"draws": n}) for m in ("dfl-gmm1", "dfl-gmm1000") for n in draws),
     ]
     seeds = range(QUICK_SEEDS if quick else SEEDS)
     return [Run("wind", m, seed, changes, quick) for m, changes in variants for seed in seeds]
