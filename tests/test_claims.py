@@ -60,6 +60,8 @@ def test_the_sentence_below_the_table_of_the_readme(differences):
     counted = Counter(verdicts.values())
     assert "worse" not in counted
     assert f"on {WORDS[counted['tie']]} other problems the two tie" in text("README.md")
+    page = text("docs/contest.md")
+    assert f"on {WORDS[len(better)]} problems and ties with it on {WORDS[counted['tie']]}" in page
     unknown = [
         problem for problem, verdict in verdicts.items() if verdict not in ("better", "tie")
     ]
@@ -161,6 +163,14 @@ def test_the_sentences_on_scheduling(rows, differences):
     assert line_of("scheduling", quality.CROSSFITTED).best.label == "two-stage-gmm1+crossfit"
     assert differences["scheduling"].verdict == "tie"
     assert differences["scheduling"].mean < 0
+
+
+def test_the_sentence_on_the_wind_farm():
+    line = line_of("wind-farm", quality.SINGLE)
+    assert line.first.difference.verdict == "worse"
+    assert line.best.label.startswith("two-stage-gmm10")
+    sentence = "a higher regret on the wind farm than a mixture of ten Gaussians"
+    assert sentence in text("docs/contest.md")
 
 
 def test_the_sentences_on_the_vaccine_wave():

@@ -143,6 +143,16 @@ def test_the_kernels_serve_neither_a_cpu_nor_gradients_of_rates():
     assert not seirv_fused.serves(doses[:0], beta)
 
 
+@pytest.mark.parametrize(
+    ("triton", "compiler", "there"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_triton_needs_a_compiler(monkeypatch, triton, compiler, there):
+    monkeypatch.setattr(seirv_fused, "find_spec", lambda name: object() if triton else None)
+    monkeypatch.setattr(seirv_fused, "which", lambda name: f"/bin/{name}" if compiler else None)
+    assert seirv_fused._has_triton.__wrapped__() is there
+
+
 @pytest.mark.skipif(not GPU, reason="needs a GPU")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_wave_of_47_regions_on_a_gpu(dtype):

@@ -1,7 +1,10 @@
 """New infections by the two kernels of ``seirv_kernels``, on a GPU."""
 
+import os
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
+from shutil import which
 from typing import Any
 
 import torch
@@ -35,8 +38,15 @@ def serves(doses: Tensor, *fixed: Tensor) -> bool:
         and not learned
         and doses.numel() > 0
         and doses.shape[-1] <= REGIONS
-        and find_spec("triton") is not None
+        and _has_triton()
     )
+
+
+@cache
+def _has_triton() -> bool:
+    """Whether there is Triton, and a C compiler, with which it builds the launch of a kernel."""
+    compilers = (os.environ.get("CC", "cc"), "gcc", "clang")
+    return find_spec("triton") is not None and any(map(which, compilers))
 
 
 def new_infections(
