@@ -108,7 +108,7 @@ def table(rows):
 def main():
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--run", nargs="*", metavar="NAME=VALUE", help="settings to change")
-    asked.add_argument("--problem", nargs="*", help="of the zoo; all generated ones by default")
+    asked.add_argument("--problem", nargs="*", help="of the zoo; those of the kept rows by default")
     asked.add_argument("--out", type=Path, default=KEPT)
     given = asked.parse_args()
     if given.run is None:
@@ -117,7 +117,7 @@ def main():
     from costscape.bench.zoo import ZOO
 
     settings = {k: float(v) for k, v in (word.split("=") for word in given.run)}
-    names = given.problem or [name for name in ZOO if ZOO[name](0).truth is not None]
+    names = given.problem or sorted({row["problem"] for row in read(KEPT)})
     for name in names:
         for form in ("absolute", "anchored", "location-scale"):
             row = run(name, form, settings)
