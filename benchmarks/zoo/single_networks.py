@@ -108,7 +108,9 @@ def table(rows):
 def main():
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--run", nargs="*", metavar="NAME=VALUE", help="settings to change")
-    asked.add_argument("--problem", nargs="*", help="of the zoo; those of the kept rows by default")
+    asked.add_argument(
+        "--problem", nargs="*", help="of the zoo; those of the kept rows by default"
+    )
     asked.add_argument("--out", type=Path, default=KEPT)
     given = asked.parse_args()
     if given.run is None:
