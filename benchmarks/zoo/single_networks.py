@@ -116,7 +116,6 @@ def main():
     if given.run is None:
         print("\n".join(table(read(KEPT))))
         return
-    from costscape.bench.zoo import ZOO
 
     settings = {k: float(v) for k, v in (word.split("=") for word in given.run)}
     names = given.problem or sorted({row["problem"] for row in read(KEPT)})
