@@ -181,6 +181,13 @@ def test_the_sentences_on_the_vaccine_wave():
     assert "one network of DF2 keeps its start in every run" in page
     assert len(ours) == 9
     assert all(row["chosen_epoch"] == 0 for row in ours)
+    rises = []
+    for row in ours:
+        losses = [loss for epoch, loss, _ in row["curve"] if epoch <= 12]
+        rises.append(max(losses) / losses[0])
+    assert (
+        f"its loss rises to {min(rises):.0f} to {max(rises):.0f} times that of the first" in page
+    )
     origins = line_of("vaccine-wave, 8 origins", quality.SINGLE)
     assert "At eight origins it ties with the best forecast" in page
     assert origins.first.difference.verdict == "tie"

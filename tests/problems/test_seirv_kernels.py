@@ -7,7 +7,6 @@ import torch
 
 from costscape.problems.vaccine_doses import seirv_fused, seirv_kernels
 from costscape.problems.vaccine_doses.seirv import (
-    SMALLEST,
     _by_pattern,
     new_infections,
     simulate,
@@ -87,7 +86,7 @@ def made_up(K, P, F, T=7, much=0.1, dtype=torch.float64):
 
 def fused(start, m, doses, beta, population, days, steps):
     flow, given, restored = _by_pattern(m, doses, population)
-    course = seirv_fused.Course(1 / 5, 1 / 10, days, 7, steps, SMALLEST)
+    course = seirv_fused.Course(1 / 5, 1 / 10, days, 7, steps)
     return restored(seirv_fused.new_infections(flow, given, start, beta, course)) * population
 
 
@@ -157,11 +156,11 @@ def test_triton_needs_a_compiler(monkeypatch, triton, compiler, there):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_wave_of_47_regions_on_a_gpu(dtype):
     start, m, doses, beta, population = made_up(47, 3, 5, dtype=dtype)
-    course = {"beta": beta, "population": population, "days": 56}
+    course = seirv_fused.Course(1 / 5, 1 / 10, 56, 7, 2)
     a, y = doses.clone().requires_grad_(), m.clone().requires_grad_()
-    want = simulate(start, y, a, **course)[0]
+    want = simulate(start, y, a, beta=beta, population=population, **vars(course))[0]
     slopes = torch.autograd.grad(want.sum(), [a, y])
-    got = new_infections(start, y, a, **course)
+    got = new_infections(start, y, a, beta, population, course)
     got_slopes = torch.autograd.grad(got.sum(), [a, y])
     tol = 1e-4 if dtype == torch.float32 else 1e-11
     assert torch.allclose(got, want, rtol=tol)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from costscape.problems.vaccine_doses.epidemic import Epidemic
 from costscape.problems.vaccine_doses.seirv import WEEK, as_shares, new_infections
+from costscape.problems.vaccine_doses.seirv_fused import Course
 from costscape.sets.budget import Budget
 from costscape.task import Refusal, Task
 
@@ -108,17 +109,9 @@ class NewInfections(nn.Module):
                 f"An epidemic of {K} regions needs shares y of shape (..., {WEEK}, {K}, {K}) and "
                 f"doses a of shape (..., {K}), but got {tuple(y.shape)} and {tuple(a.shape)}."
             )
-        return new_infections(
-            self.start,
-            as_shares(y),
-            a * (self.unit / WEEK),
-            beta=self.beta,
-            population=self.population,
-            sigma=self.sigma,
-            gamma=self.gamma,
-            days=self.days,
-            steps=self.steps,
-        )
+        course = Course(self.sigma, self.gamma, self.days, WEEK, self.steps)
+        doses = a * (self.unit / WEEK)
+        return new_infections(self.start, as_shares(y), doses, self.beta, self.population, course)
 
 
 def _task(

@@ -27,9 +27,9 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from costscape.problems.vaccine_doses import seirv_fused
+from costscape.problems.vaccine_doses.seirv_fused import SMALLEST, Course
 
 WEEK = 7
-SMALLEST = 1e-6  # of S + E, against quotients of rounding errors
 GROUP = {"cpu": 500, "cuda": 20_000}  # simulations at once: fits a cache, fills a GPU
 
 
@@ -98,30 +98,19 @@ def new_infections(
     start: Float[Tensor, "5 K"],
     m: Float[Tensor, "*#batch T K K"],
     doses: Float[Tensor, "*#batch K"],
-    *,
     beta: Float[Tensor, "K"],
     population: Float[Tensor, "K"],
-    sigma: float = 1 / 5,
-    gamma: float = 1 / 10,
-    days: int = WEEK,
-    dose_days: int = WEEK,
-    steps: int = 2,
+    course: Course,
 ) -> Float[Tensor, "*batch K"]:
-    """Return the first result of ``simulate``, with the same arguments.
+    """Return the first result of ``simulate``, whose other arguments are in ``course``.
 
     On a GPU, where only trips and doses need gradients, all steps are one kernel and their
     gradients another.
     """
     if not seirv_fused.serves(doses, start, beta, population):
-        infected, _ = simulate(
-            start, m, doses, beta=beta, population=population, sigma=sigma, gamma=gamma, days=days,
-            dose_days=dose_days, steps=steps,
-        )  # fmt: skip
-        return infected
+        return simulate(start, m, doses, beta=beta, population=population, **vars(course))[0]
     flow, given, restored = _by_pattern(m, doses, population)
-    course = seirv_fused.Course(sigma, gamma, days, dose_days, steps, SMALLEST)
-    share = seirv_fused.new_infections(flow, given, start, beta, course)
-    return restored(share) * population
+    return restored(seirv_fused.new_infections(flow, given, start, beta, course)) * population
 
 
 def _by_pattern(

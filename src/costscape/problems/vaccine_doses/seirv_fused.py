@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+SMALLEST = 1e-6  # of S + E, against quotients of rounding errors
 REGIONS = 64  # a square tile of more does not fit the registers of a program
 WARPS = 2  # a lane for each column of a tile of 64, so that sums over its rows cross no lanes
 GROUP = 8_192  # simulations whose states are held at once: 0.7 GB for a wave of 47 regions
@@ -20,14 +21,13 @@ FEWER = 2_048  # where slopes of the flow are wanted, which takes nine times as 
 
 @dataclass(frozen=True)
 class Course:
-    """The numbers of a simulation, as in ``seirv.simulate``; ``smallest`` is the least S + E."""
+    """Rates and lengths of a simulation, as in ``seirv.simulate``."""
 
     sigma: float
     gamma: float
     days: int
     dose_days: int
     steps: int
-    smallest: float
 
 
 def serves(doses: Tensor, *fixed: Tensor) -> bool:
@@ -152,7 +152,7 @@ def _rates(like: Tensor, course: Course) -> Tensor:
 
     As arguments of a kernel they would be of single precision.
     """
-    numbers = (1 / course.steps, course.sigma, course.gamma, course.smallest)
+    numbers = (1 / course.steps, course.sigma, course.gamma, SMALLEST)
     return torch.stack([like.new_full((), v) for v in numbers])
 
 
