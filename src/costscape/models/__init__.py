@@ -16,7 +16,6 @@ from costscape.models.forecasts import MixtureForecast as MixtureForecast
 from costscape.models.forecasts import Point as Point
 from costscape.models.forecasts import PointForecast as PointForecast
 from costscape.models.outcome_network import OutcomeNetwork as OutcomeNetwork
-from costscape.models.outcome_network import has_line as has_line
 from costscape.models.outcomes import Absolute as Absolute
 from costscape.models.outcomes import Anchored as Anchored
 from costscape.models.outcomes import LocationScale as LocationScale

@@ -23,15 +23,13 @@ from costscape.models.outcomes import (
     Plain,
     WindowLevels,
 )
+from costscape.models.ridge_line import line_from
 from costscape.models.scaling import Units, zero_
 from costscape.scenarios import Scenarios
 
-WIDEST = 1000  # numbers of x for a linear map from all of them
-LARGEST = 20_000  # numbers of such a map
 RANGE = 3.0  # of the logarithm of the scale
 SINGLE = Anchored()  # of one network, where no form is given
 SHARED_POINTS, OWN_POINTS = 200, 64  # outcomes that all x share, and those that x moves
-PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge regression, for each row
 
 
 class OutcomeNetwork(nn.Module):
@@ -47,8 +45,7 @@ class OutcomeNetwork(nn.Module):
             of y on x where the form has a location.
         learn_values: False keeps the v_s at their start.
 
-    L starts at ridge regression where x has at most 1,000 numbers and the map 20,000, and is left
-    out beyond. Both heads start at 0, and keys as standard normals.
+    L starts at ridge regression (``ridge_line``), both heads at 0, and keys as standard normals.
     """
 
     def __init__(
@@ -62,7 +59,7 @@ class OutcomeNetwork(nn.Module):
         learn_values: bool = True,
     ) -> None:
         super().__init__()
-        self.line: nn.Linear | None = None
+        self.line: nn.Module | None = None
         self.shift: nn.Linear | None = None
         self.log_scale: nn.Linear | None = None
         self.encoder, self.units = encoder, units
@@ -71,18 +68,10 @@ class OutcomeNetwork(nn.Module):
         residual = units.standard(x[start], y[start])
         if not isinstance(form, Absolute):
             self.log_scale = zero_(nn.Linear(width, size))
-            if has_line(x, y):
-                z, t = units.inputs(x).flatten(1), units.standard(x, y).flatten(1)
-                self.line = ridge(z, t)
-                with torch.no_grad():
-                    at_start = self.line.to(z)(z[start]).unflatten(-1, self.y_shape)
-                residual = residual - at_start
-            elif isinstance(form, LocationScale):
-                raise ValueError(
-                    f"LocationScale needs x of at most {WIDEST:,} numbers, and a linear map to y "
-                    f"of at most {LARGEST:,}, but x has {x[0].numel():,} and y {size:,}. Take "
-                    f"Anchored(), whose location is the encoder's."
-                )
+            z, t = units.inputs(x).flatten(1), units.standard(x, y).flatten(1)
+            self.line = line_from(z, t)
+            with torch.no_grad():
+                residual = residual - self._in_shape(self.line(z[start]))[:, 0]
         if isinstance(form, Anchored):
             self.shift = zero_(nn.Linear(width, size))
         constant = isinstance(form, LocationScale)
@@ -100,8 +89,8 @@ class OutcomeNetwork(nn.Module):
         v = self.v.unsqueeze(0)
         if self.log_scale is not None:
             v = self._in_shape((RANGE * (self.log_scale(q) / RANGE).tanh()).exp()) * v
-            if self.line is not None:
-                v = v + self._in_shape(self.line(z.flatten(1)))
+            assert self.line is not None
+            v = v + self._in_shape(self.line(z.flatten(1)))
             if self.shift is not None:
                 v = v + self._in_shape(self.shift(q))
         own = self.log_scale is not None or self.units.own
@@ -118,16 +107,9 @@ class OutcomeNetwork(nn.Module):
         return shaped.unsqueeze(1)
 
 
-def has_line(x: Float[Tensor, "n ..."], y: Float[Tensor, "n ..."]) -> bool:
-    """Whether a linear map from x to y is small enough to be learned."""
-    return x[0].numel() <= WIDEST and x[0].numel() * y[0].numel() <= LARGEST
-
-
 def suitable(x: Float[Tensor, "n ..."], y: Float[Tensor, "n ..."]) -> list[Outcomes]:
     """Return the forms that can be fitted to such x and y."""
-    forms: list[Outcomes] = [Absolute(), Anchored()]
-    if has_line(x, y):
-        forms.append(LocationScale())
+    forms: list[Outcomes] = [Absolute(), Anchored(), LocationScale()]
     one_series = x.ndim == 3 and x.shape[2] == 1 and y.ndim == 2
     if one_series and x.min() >= 0 and y.min() >= 0:
         forms.append(WindowLevels())
@@ -145,30 +127,3 @@ def name_of(form: Outcomes) -> str:
         return f"window-levels of {name_of(form.of)}"
     names = {Absolute: "absolute", Anchored: "anchored", LocationScale: "location-scale"}
     return names[type(form)]
-
-
-def ridge(z: Float[Tensor, "n k"], t: Float[Tensor, "n m"]) -> nn.Linear:
-    """The linear map of least squares from z to t, with a penalty chosen by cross-validation.
-
-    The penalty is that of least generalised cross-validation, n RSS / (n - degrees of freedom)^2
-    (Golub, Heath and Wahba, 1979), among six from 1e-4 to 10 for each row.
-    """
-    n, k = z.shape
-    mean_z, mean_t = z.double().mean(0), t.double().mean(0)
-    z2, t2 = z.double() - mean_z, t.double() - mean_t
-    values, vectors = torch.linalg.eigh(z2.T @ z2)
-    values = values.clamp(min=0.0)
-    along = vectors.T @ (z2.T @ t2)  # (k, m)
-    total = t2.square().sum()
-    best, slope = float("inf"), torch.zeros_like(along)
-    for penalty in PENALTIES:
-        shrunk = values + penalty * n
-        rss = total - (along.square() * ((2 * shrunk - values) / shrunk.square())[:, None]).sum()
-        score = float(rss / (n - (values / shrunk).sum()).clamp(min=1e-9) ** 2)
-        if score < best:
-            best, slope = score, vectors @ (along / shrunk[:, None])
-    line = nn.Linear(k, t.shape[1], device=z.device, dtype=z.dtype)
-    with torch.no_grad():
-        line.weight.copy_(slope.T)
-        line.bias.copy_(mean_t - mean_z @ slope)
-    return line
