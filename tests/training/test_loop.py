@@ -75,6 +75,23 @@ def scripted(scores, start=float("inf")):
     return score, weights
 
 
+class Killed(Exception):
+    pass
+
+
+def dying(loss, steps, error=Killed):
+    """The loss, until it has been asked ``steps`` times."""
+    left = [steps]
+
+    def until(batch, rng):
+        left[0] -= 1
+        if left[0] < 0:
+            raise error
+        return loss(batch, rng)
+
+    return until
+
+
 # ---- settings
 
 
@@ -292,6 +309,58 @@ def test_a_start_that_no_epoch_betters_is_kept(ema):
     assert passed.w.item() < 2
 
 
+class Bowl(Weight):
+    """Its loss is w squared, and so is its score: a step of Adam much longer than w misses it."""
+
+    def loss(self, batch, rng):
+        self.seen.append(self.w.item())
+        return self.w.square()
+
+    def score(self, now):
+        return now.w.item() ** 2
+
+
+LONG_STEPS = {
+    "ema": None,
+    "lr": 10.0,
+    "decay": False,
+    "batch_size": 8,
+    "patience": 2,
+    "epochs": 12,
+}
+
+
+def test_steps_too_long_for_any_epoch_to_better_the_start_become_a_tenth():
+    model = Bowl(0.2)
+    history = fit(model, loss=model.loss, score=model.score, **LONG_STEPS)
+    # two epochs of patience after the first, then from the start again, once a rate
+    starts = [i for i, w in enumerate(model.seen) if w == pytest.approx(0.2)]
+    assert starts[:3] == [0, 3, 6]
+    first_steps = [abs(model.seen[i + 1] - 0.2) for i in (0, 3, 6)]
+    assert first_steps == pytest.approx([10, 1, 0.1], rel=1e-4)
+    assert history.best_epoch >= 6
+    assert abs(model.w.item()) < 0.2
+
+
+def test_without_a_rise_of_the_loss_a_start_that_is_best_ends_the_fit():
+    model = Weight(2.0)
+    score, _ = scripted([5] * 12, 3)
+    history = fit(model, loss=model.falling, score=score, **LONG_STEPS)
+    assert len(history.losses) == 3
+
+
+@pytest.mark.parametrize("steps", [2, 4, 8])  # before and after steps become a tenth
+def test_a_fit_that_began_again_is_resumed_to_the_same_bits(tmp_path, steps):
+    whole, broken, resumed = (Bowl(0.2) for _ in range(3))
+    first = fit(whole, loss=whole.loss, score=whole.score, **LONG_STEPS)
+    told = {**LONG_STEPS, "checkpoint": tmp_path / "fit.ckpt"}
+    with pytest.raises(Killed):
+        fit(broken, loss=dying(broken.loss, steps), score=broken.score, **told)
+    second = fit(resumed, loss=resumed.loss, score=resumed.score, **told)
+    assert second == first
+    assert same(whole, resumed)
+
+
 @pytest.mark.parametrize("patience", [1, 2, 3])
 def test_patience_shorter_than_smooth_still_keeps_a_trained_epoch(patience):
     model = Weight()
@@ -337,23 +406,6 @@ def test_the_global_stream_is_neither_read_nor_moved():
 
 
 # ---- checkpoints
-
-
-class Killed(Exception):
-    pass
-
-
-def dying(loss, steps, error=Killed):
-    """The loss, until it has been asked ``steps`` times."""
-    left = [steps]
-
-    def until(batch, rng):
-        left[0] -= 1
-        if left[0] < 0:
-            raise error
-        return loss(batch, rng)
-
-    return until
 
 
 @pytest.mark.parametrize("steps", [2, 3, 7, 11])  # two steps an epoch: between and inside epochs

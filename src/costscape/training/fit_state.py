@@ -110,12 +110,23 @@ class FitState:
         self.average = twin(model) if fit.ema else model
         self.history = History()
         self.best = copy_of(self.average)
+        self.began = 0  # the epoch in which the present rate was first used
 
     def is_over(self, epoch: int) -> bool:
-        """Whether early stopping ends the fit before this epoch."""
+        """Whether early stopping ends the fit before this epoch.
+
+        Where no epoch was better than the start and the loss has risen, the steps were too long:
+        the fit then begins again with a tenth of the rate, and has the epochs that are left.
+        """
         ready = min(self.training.smooth, self.epochs) - 1  # no epoch before it can be kept
-        waited = epoch - max(self.history.best_epoch, ready)
-        return self.fit.score is not None and waited > self.patience
+        waited = epoch - max(self.history.best_epoch, self.began + ready)
+        if self.fit.score is None or waited <= self.patience:
+            return False
+        losses = self.history.losses[self.began :]
+        if self.history.best_epoch >= 0 or losses[-1] <= losses[0]:
+            return True
+        self._begin_again(epoch)
+        return False
 
     def begin_epoch(self, epoch: int) -> Int[Tensor, "n"]:
         """Set the rate of the epoch, and return the rows in random order.
@@ -126,10 +137,11 @@ class FitState:
             with torch.no_grad():
                 self.history.best = float(self.fit.score(self.average.eval()))
         self.fit.model.train()
+        now = self.lr
         if self.training.decay:
-            now = self.lr * ((1 + cos(pi * epoch / self.epochs)) / 2)
-            self.rate = self.rate.fill_(now) if isinstance(self.rate, Tensor) else now
-            self._set_rate()
+            now *= (1 + cos(pi * epoch / self.epochs)) / 2
+        self.rate = self.rate.fill_(now) if isinstance(self.rate, Tensor) else now
+        self._set_rate()
         order = torch.randperm(self.fit.count(self.data), generator=self.shuffle)
         order = order.to(self.data.x.device)
         return order if self.fit.rows is None else self.fit.rows[order]
@@ -142,7 +154,7 @@ class FitState:
         return value.detach()
 
     def share(self, step: int) -> float:
-        """The weight of the model in the moving average at this step, counted from 0.
+        """The weight of the model in the moving average at this step since ``began``, from 0.
 
         It is larger in the first steps; else the average of a short fit would stay at the start.
         """
@@ -192,6 +204,8 @@ class FitState:
             "draw": self.rng.get_state(),
             "history": vars(self.history),
             "best": self.best,
+            "began": self.began,
+            "lr": self.lr,
         }
 
     def load(self, saved: dict[str, Any]) -> None:
@@ -203,6 +217,16 @@ class FitState:
         self.shuffle.set_state(saved["shuffle"])
         self.rng.set_state(saved["draw"])
         self.history, self.best = History(**saved["history"]), saved["best"]
+        self.began, self.lr = saved["began"], saved["lr"]
+
+    def _begin_again(self, epoch: int) -> None:
+        """From the start, which is the best so far; tensors stay, since a graph may hold them."""
+        self.fit.model.load_state_dict(self.best)
+        self.average.load_state_dict(self.best)
+        for moments in self.optimiser.state.values():
+            for moment in moments.values():
+                moment.zero_()
+        self.began, self.lr = epoch, self.lr / 10
 
     def _set_rate(self) -> None:
         for group in self.optimiser.param_groups:

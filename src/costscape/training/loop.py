@@ -97,7 +97,8 @@ def _in_step(
             orders = torch.stack([state.begin_epoch(epoch) for state in going])
             total = torch.zeros(len(going), device=device)
             for step, rows in enumerate(orders.split(training.batch_size, 1), epoch * steps):
-                losses = advance(going, rows, [state.share(step) for state in going])
+                shares = [state.share(step - steps * state.began) for state in going]
+                losses = advance(going, rows, shares)
                 total.add_(losses, alpha=rows.shape[1])
             for state, loss in zip(going, total.tolist(), strict=True):
                 state.end_epoch(epoch, loss / count)
