@@ -362,7 +362,7 @@ def test_by_coordinate_is_for_separable_tasks_and_ignored_for_others(demand, tin
 
 def test_very_wide_x_has_a_linear_map_that_a_model_file_keeps(newsvendor, tiny, tmp_path):
     x, y = torch.rand(20, 1001), torch.rand(20, 1)
-    model = tiny(newsvendor(), outcomes=LocationScale(), folds=1).fit(x, y)
+    model = tiny(newsvendor(), encoder=None, outcomes=LocationScale(), folds=1).fit(x, y)
     assert isinstance(model.model_.line, torch.nn.Sequential)
     model.save(tmp_path / "m")
     again = load(tmp_path / "m", newsvendor())

@@ -111,6 +111,7 @@ class FitState:
         self.history = History()
         self.best = copy_of(self.average)
         self.began = 0  # the epoch in which the present rate was first used
+        self.loss_at_start = 0.0  # of one batch
 
     def is_over(self, epoch: int) -> bool:
         """Whether early stopping ends the fit before this epoch.
@@ -122,8 +123,7 @@ class FitState:
         waited = epoch - max(self.history.best_epoch, self.began + ready)
         if self.fit.score is None or waited <= self.patience:
             return False
-        losses = self.history.losses[self.began :]
-        if self.history.best_epoch >= 0 or losses[-1] <= losses[0]:
+        if self.history.best_epoch >= 0 or self.history.losses[-1] <= self.loss_at_start:
             return True
         self._begin_again(epoch)
         return False
@@ -166,8 +166,11 @@ class FitState:
         if self.fit.ema is not None:
             follow(self.average, self.fit.model, share)
 
-    def end_epoch(self, epoch: int, loss: float) -> None:
-        """Append the loss and the score, and keep the weights where they are the best so far."""
+    def end_epoch(self, epoch: int, loss: float, first: float) -> None:
+        """Append the loss and the score, and keep the weights where they are the best so far.
+
+        ``first`` is the loss of the epoch's first batch.
+        """
         if not isfinite(loss):
             raise Diverged(
                 f"The training loss became {loss} in epoch {epoch}. Lower the learning rate, "
@@ -176,6 +179,8 @@ class FitState:
             )
         history, score = self.history, self.fit.score
         history.losses.append(loss)
+        if epoch == self.began:
+            self.loss_at_start = first
         self.average.eval()
         if score is None:
             history.best_epoch = epoch
@@ -205,6 +210,7 @@ class FitState:
             "history": vars(self.history),
             "best": self.best,
             "began": self.began,
+            "loss_at_start": self.loss_at_start,
             "lr": self.lr,
         }
 
@@ -217,7 +223,8 @@ class FitState:
         self.shuffle.set_state(saved["shuffle"])
         self.rng.set_state(saved["draw"])
         self.history, self.best = History(**saved["history"]), saved["best"]
-        self.began, self.lr = saved["began"], saved["lr"]
+        self.began, self.loss_at_start = saved["began"], saved["loss_at_start"]
+        self.lr = saved["lr"]
 
     def _begin_again(self, epoch: int) -> None:
         """From the start, which is the best so far; tensors stay, since a graph may hold them."""

@@ -95,13 +95,15 @@ def _in_step(
             if not going:
                 break
             orders = torch.stack([state.begin_epoch(epoch) for state in going])
-            total = torch.zeros(len(going), device=device)
+            total, at_first = torch.zeros(2, len(going), device=device)
             for step, rows in enumerate(orders.split(training.batch_size, 1), epoch * steps):
                 shares = [state.share(step - steps * state.began) for state in going]
                 losses = advance(going, rows, shares)
                 total.add_(losses, alpha=rows.shape[1])
-            for state, loss in zip(going, total.tolist(), strict=True):
-                state.end_epoch(epoch, loss / count)
+                if step == epoch * steps:
+                    at_first.copy_(losses)
+            for state, loss, one in zip(going, total.tolist(), at_first.tolist(), strict=True):
+                state.end_epoch(epoch, loss / count, one)
             if file:
                 saved_fits = [state.state() for state in states]
                 file.save(fits=saved_fits, rng=torch_generator(device).get_state(), epoch=epoch)
