@@ -13,7 +13,7 @@ from costscape.problems.generator_schedule.schedule_recipe import (
     measured_schedule,
 )
 from costscape.problems.grid_paths.path_recipe import grid_path
-from costscape.problems.one_resource.top_one_recipe import cubic_top_one
+from costscape.problems.one_resource.top_one_recipe import cubic_top_one, cubic_top_one_linear
 from costscape.problems.problem import Problem
 from costscape.problems.stock_orders.inventory_recipe import one_item, shelf_store, whole_store
 from costscape.problems.synthetic.synthetic_recipe import synthetic_convex, synthetic_nonconvex
@@ -32,6 +32,7 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "scheduling": generator_schedule,
     "scheduling-measured": measured_schedule,
     "cubic-top1": cubic_top_one,
+    "cubic-top1-linear": cubic_top_one_linear,
 }
 # a name ends in a whole number: the item of store 1, the store, or the power of x
 PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {

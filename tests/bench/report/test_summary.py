@@ -86,6 +86,14 @@ def test_the_best_opponent_is_the_lowest_mean_that_is_not_named_df2(run):
     assert {cells[n].difference.opponent for n in ("df2", "df2-paper", "egl")} == {"cme"}
 
 
+def test_a_fit_of_fewer_rows_is_no_best_opponent(run):
+    rows = [run(method="cme", seed=i, regret=3.0 + i) for i in (0, 1)]
+    rows += [run(method="egl", seed=i, regret=1.0, changes={"share": 0.1}) for i in (0, 1)]
+    rows += [run(method="df2", seed=i, regret=2.0) for i in (0, 1)]
+    assert cell_of(rows, "cme").is_best_opponent
+    assert cell_of(rows, "egl share=0.1").difference.mean == -2.5
+
+
 def test_the_caller_names_the_methods_whose_opponents_are_wanted(run):
     scores = {"df2": 1.0, "df2-paper": 3.0, "cme": 4.0, "egl": 2.0}
     rows = [run(method=m, seed=s, regret=r + s) for m, r in scores.items() for s in (0, 1)]

@@ -5,7 +5,8 @@ the cost. The caller names its methods; all others are opponents. The best oppon
 has the lowest mean m on common seeds (``best_of``); an opponent with a single seed counts only if
 no other has more. ``differences`` compares each method with it; a difference whose interval holds
 0 is a tie. Quick runs have smaller data, so they are a problem of their own. A method whose second
-stage changes nothing (``two_stage_starts``) is neither the best opponent nor compared with it.
+stage changes nothing (``two_stage_starts``) is neither the best opponent nor compared with it, and
+one that learned from a ``share`` of the training rows is not the best opponent.
 """
 
 import math
@@ -168,7 +169,8 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
         for name, runs in groups.items()
     }
     ranked = [c for c in sorted(cells, key=_rank) if not c.is_its_start and c.score is not None]
-    others = [cell for cell in ranked if not cell.is_ours]
+    # with fewer rows a fit answers another question, and is not chosen among by its test costs
+    others = [cell for cell in ranked if not cell.is_ours and "share" not in cell.changes]
     several = [cell for cell in others if len(cell.seeds) > 1]
     best = best_of(
         {

@@ -1,13 +1,16 @@
-"""The problem ``cubic-top1``, as runs use it."""
+"""The problems ``cubic-top1`` and ``cubic-top1-linear``, as runs use them."""
 
+from dataclasses import replace
 from functools import partial
 
+from costscape.models import Flat
 from costscape.problems.one_resource.cubic_values import cubic_values
 from costscape.problems.one_resource.shared_encoder import SharedEncoder
 from costscape.problems.one_resource.top_one import top_one
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs
 
 RESOURCES = 50
+LINEAR_RATE = 1e-2  # of layers without an encoder
 
 
 def cubic_top_one(seed: int = 0) -> Problem:
@@ -23,3 +26,11 @@ def cubic_top_one(seed: int = 0) -> Problem:
         variances=(0.02, 0.05, 0.1),
         source=f"50 resources, a cubic of one feature each, seed {seed}",
     )
+
+
+def cubic_top_one_linear(seed: int = 0) -> Problem:
+    """The same with x itself as the code, so that forecasts are linear, as in the paper's task."""
+    problem = cubic_top_one(seed)
+    schedule = fixed_epochs(EPOCHS, lr=LINEAR_RATE)
+    source = f"{problem.source}, no encoder"
+    return replace(problem, encoder=Flat, network=Flat, schedule=schedule, source=source)
