@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))  # scripts import each other
 import quality  # noqa: E402
 
-WORDS = "no one two three four five six seven eight nine ten".split()
+WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 # what has no network to train
 PLAIN = ("constant", "proportional", "wsaa", "cme", "decision-forest", "residual-saa")
 

@@ -262,6 +262,47 @@ def test_the_linear_map_is_ridge_regression_of_least_generalised_cross_validatio
     assert np.allclose(line.bias.detach().numpy(), peer.intercept_, atol=1e-6)
 
 
+def wide(n, k, m, seed=0):
+    """Few rows of many features; outcomes depend on them in five directions."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, k))
+    return z, z[:, :5] @ rng.normal(size=(5, m)) + 0.5 * rng.normal(size=(n, m)) + 2
+
+
+def hat_score(z, t, alpha):
+    """``gcv`` from the n x n products, for many features."""
+    n, zc, tc = len(z), z - z.mean(0), t - t.mean(0)
+    gram = zc @ zc.T
+    hat = gram @ np.linalg.inv(gram + alpha * np.eye(n))
+    return n * ((tc - hat @ tc) ** 2).sum() / (n - 1 - np.trace(hat)) ** 2
+
+
+@pytest.mark.parametrize(("n", "k", "m"), [(50, 1001, 3), (150, 1001, 80), (1100, 1002, 70)])
+def test_a_large_map_is_the_ridge_regression_cut_to_64_directions(n, k, m):
+    z, t = wide(n, k, m)
+    alpha = min(PENALTIES, key=lambda p: hat_score(z, t, p * n)) * n
+    peer = Ridge(alpha=alpha, solver="cholesky").fit(z, t)
+    fitted = peer.predict(z) - t.mean(0)
+    _, sizes, directions = np.linalg.svd(fitted, full_matrices=False)
+    kept = directions[:64]
+    assert m <= 64 or (sizes[64:] > 1e-3 * sizes[0]).any()  # the cut cuts
+    new = wide(20, k, m, seed=1)[0]
+    expected = t.mean(0) + (peer.predict(new) - t.mean(0)) @ kept.T @ kept
+    line = line_from(torch.tensor(z), torch.tensor(t))
+    with torch.no_grad():
+        assert np.allclose(line(torch.tensor(new)).numpy(), expected, atol=1e-8)
+        code = line[0](torch.tensor(z))
+    used = code.std(0, correction=0) > 1e-9
+    assert torch.allclose(code[:, used].std(0, correction=0), torch.ones(int(used.sum())).double())
+
+
+def test_of_very_wide_x_at_most_two_thousand_rows_are_used():
+    z, t = (torch.tensor(part) for part in wide(3999, 1001, 2))
+    line, some = line_from(z, t), line_from(z[::2], t[::2])
+    assert len(z[::2]) == 2000
+    assert torch.allclose(line(z[:9]), some(z[:9]))
+
+
 def test_much_noise_takes_a_larger_penalty():
     chosen = []
     for noise in (0.01, 30.0):

@@ -8,6 +8,7 @@ The penalty is that of least generalised cross-validation, n RSS / (n - 1 - degr
 A map of many numbers is L = M P with P (64, k) and M (m, 64): the fitted values keep the 64
 directions in which they vary most (reduced-rank regression, Izenman, 1975). P is not learned
 further, since a step of Adam moves all its numbers alike, and many of them together move y far.
+Where x has more than 1,000 numbers, at most 2,000 rows are used, evenly spread.
 """
 
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 WIDEST = 1000  # numbers of x for a map that is learned whole
 LARGEST = 20_000  # numbers of such a map
 RANK = 64  # of a larger one
+MOST_ROWS = 2000  # where x is wider: beyond, the decomposition would take minutes
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # for each row
 ROUNDING = 1e-12  # of the largest eigenvalue: what counts as none
 
@@ -43,9 +45,13 @@ def line_from(z: Float[Tensor, "n k"], t: Float[Tensor, "n m"]) -> nn.Module:
         z: standardised features of the training rows, (n, k).
         t: standardised outcomes, (n, m).
 
-    Cost: an eigendecomposition of size min(n, k), and n min(n, k) m.
+    Cost: an eigendecomposition of size k, or of 2,000 for a wider x, and n k (k + m).
     """
-    n, k, m = *z.shape, t.shape[1]
+    k, m = z.shape[1], t.shape[1]
+    if k > WIDEST and len(z) > MOST_ROWS:
+        some = torch.linspace(0, len(z) - 1, MOST_ROWS, dtype=torch.float64).round().long()
+        z, t = z[some.to(z.device)], t[some.to(z.device)]
+    n = len(z)
     fit = ridge(z.double(), t.double())
     if k <= WIDEST and k * m <= LARGEST:
         slopes = fit.directions @ (fit.fitted / fit.sizes[:, None])
