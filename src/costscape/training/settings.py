@@ -159,7 +159,8 @@ class Training(Checked):
         weight_decay: float, default 0. Weight decay of Adam.
         decay: bool, default True. The rate falls to 0 along a cosine over the epochs.
         patience: int, default None. Epochs that early stopping waits for a better validation
-            score; None waits for a fifth of all.
+            score; None waits for a fifth of all. Where none was better than the start and the loss
+            has risen, the fit then begins again with a tenth of the rate.
         smooth: int, default 1. Epochs over which the validation score is averaged before epochs
             are compared. The first ``smooth - 1`` epochs are never chosen.
         score_every: int, default 1. Epochs from one validation score to the next; more than 1
