@@ -1,8 +1,5 @@
 """g(x, a) = sum_s w_s(x) f(y_s, a), however it is cut into pieces."""
 
-import platform
-import subprocess
-import sys
 from math import prod
 
 import pytest
@@ -383,25 +380,6 @@ def test_one_row_of_outcomes_of_its_own_stays_its_own():
     alone = Scenarios(w[:1], y[:1], own=True)
     assert not union([alone, Scenarios(w[:1], y[:1])]).shared
     assert union([Scenarios(w[:1], y[:1]), Scenarios(w[:1], y[:1])]).shared
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator than glibc's")
-def test_memory_that_was_freed_is_used_again_without_asking_the_system_for_it():
-    program = """
-import resource, torch
-import costscape.scenarios
-
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    held = [torch.ones(2**21) for _ in range(5)]
-    del held
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-print(faults(), sum(faults() for _ in range(10)))
-"""
-    said = subprocess.check_output([sys.executable, "-c", program], text=True)
-    first, later = map(int, said.split())
-    assert later < first
 
 
 # ---- shares, and fewer scenarios
