@@ -163,10 +163,36 @@ def test_the_sentences_on_scheduling(rows, differences):
     assert all(cost < start[seed] - 0.1 for seed, cost in costs["dfl-gmm1"].items())
     assert len(costs["so-ebm-gmm1"]) == 3
     assert all(cost > start[seed] - 0.001 for seed, cost in costs["so-ebm-gmm1"].items())
+    assert f"{sum(start.values()) / 3:.2f} a day, costs less than the published SO-EBM" in page
     assert "DF2's default has the lowest mean, and ties with the Gaussian" in page
     assert line_of("scheduling", quality.CROSSFITTED).best.label == "two-stage-gmm1+crossfit"
     assert differences["scheduling"].verdict == "tie"
     assert differences["scheduling"].mean < 0
+
+
+def test_the_sentences_on_one_resource_with_linear_forecasts(rows):
+    page = text("docs/contest.md")
+    found = {}
+    for row in rows:
+        if row["problem"] == "cubic-top1-linear" and row["regret"] is not None:
+            name = (row["method"], row["changes"].get("steps"))
+            found.setdefault(name, {})[row["seed"]] = row["regret"]
+    means = {name: sum(each.values()) / len(each) for name, each in found.items()}
+    assert all(len(each) == 3 for each in found.values())
+    long, start = ("so-ebm-gmm1", 200), ("two-stage-gmm1", None)
+    assert min(means, key=means.get) == long
+    assert f"{means[long]:.2f} with 200 steps, from a Gaussian with {means[start]:.2f}" in page
+    assert f"regret {means[long]:.2f} with `steps=200`, from {means[start]:.2f}" in text(
+        "docs/methods/forecasts.md"
+    )
+    short = found["so-ebm-gmm1", None]
+    assert sum(short[seed] < found[start][seed] - 1 for seed in short) == 2
+    lodl, egl, least = (means[name, None] for name in ("lodl-pe", "egl", "two-stage-pe"))
+    assert f"LODL ({lodl:.2f}) and EGL ({egl:.2f})" in page
+    assert f"hardly gain on least squares ({least:.2f})" in page
+    assert min(lodl, egl) > least - 0.1
+    assert f"network of DF2, {means['df2-quick', None]:.2f}, is no better" in page
+    assert means["df2-quick", None] > means["constant", None] - 0.1
 
 
 def test_the_sentence_on_the_wind_farm():
