@@ -17,7 +17,7 @@ from costscape import (
 from costscape.bench import FAMILIES, METHODS, PROBLEMS, method_of
 from costscape.checks import check_method, check_set
 from costscape.data import Splits
-from costscape.models import mean_level
+from costscape.models import encoder_for, mean_level
 from costscape.problems.files.sources import find
 from costscape.task import Refusal
 
@@ -91,7 +91,7 @@ def test_the_task_of_a_problem_prices_its_data_and_knows_the_best_action(problem
 @pytest.mark.parametrize("name", WITH_DATA)
 def test_the_encoder_of_a_problem_reads_its_features(problems, name):
     p = problems[name]
-    net = p.encoder()
+    net = encoder_for(p.encoder, tuple(p.data.train.x.shape[1:]))
     assert net(p.data.train.x[:3]).shape == (3, net.out_features)
 
 

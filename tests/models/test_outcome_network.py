@@ -18,7 +18,7 @@ from costscape.models import (
     Units,
     mean_level,
 )
-from costscape.models.ridge_line import PENALTIES, line_from
+from costscape.models.outcome_network import PENALTIES, line_from
 from costscape.scenarios import Scenarios
 
 S, WIDTH = 6, 4

@@ -89,6 +89,7 @@ def _solve(g: Surface, c: Whole) -> tuple[Float[Tensor, "B d"], Float[Tensor, "B
     table = costs_on_grid(g, values)  # (B, d, K)
     if c.row is None:
         cost, at = table.min(-1)
+        at = at.minimum(size - 1)  # of equal costs any may be found, so a repeated one, too
     else:
         at = c.row.allocate(table.double(), convex=g.convex)
         cost = table.gather(-1, at[..., None])[..., 0]
