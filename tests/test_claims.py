@@ -3,6 +3,7 @@
 import json
 import sys
 from collections import Counter
+from functools import cache
 from inspect import isabstract
 from pathlib import Path
 from statistics import stdev
@@ -34,8 +35,7 @@ def rows():
 @pytest.fixture(scope="module")
 def differences():
     """The difference of df2 to the best cross-fitted opponent, by problem."""
-    lines = quality.lines(quality.read(), quality.CROSSFITTED)
-    stretches = [line for line in lines if "origins" not in line.problem]
+    stretches = [line for line in lines_of(quality.CROSSFITTED) if "origins" not in line.problem]
     return {
         line.problem: line.first.difference
         for line in stretches
@@ -43,8 +43,13 @@ def differences():
     }
 
 
+@cache
+def lines_of(part):
+    return quality.lines(quality.read(), part)
+
+
 def line_of(problem, part):
-    return next(line for line in quality.lines(quality.read(), part) if line.problem == problem)
+    return next(line for line in lines_of(part) if line.problem == problem)
 
 
 def test_the_sentence_below_the_table_of_the_readme(differences):
@@ -141,7 +146,7 @@ def test_the_sentences_on_problems_of_other_papers(rows, differences):
         for gaps in seeds.values():
             assert gaps["egl"] == gaps["lodl-pe"] == gaps["two-stage-pe"]
     assert "degrees 1 and 6 and ties with it at degree 4" in page
-    single = quality.lines(quality.read(), quality.SINGLE)
+    single = lines_of(quality.SINGLE)
     found = {line.problem: line.first.difference for line in single if line.first is not None}
     for degree in (1, 4, 6):
         assert found[f"shortest-path-deg{degree}"].verdict == "tie"
