@@ -27,11 +27,11 @@ from costscape.methods import (
     TwoStage,
 )
 from costscape.models import Flat, Flow, Mixture, Point, Quantiles
+from costscape.models.encoders import LINEAR_RATE
 from costscape.problems import proportional
 from costscape.problems.problem import Problem
 from costscape.solvers import Implicit
 
-LINEAR_RATE = 1e-2  # at 1e-3 a linear map is far from its optimum after 1,000 steps
 NEIGHBOURS = (25, 50, 100, 200, 400)  # tried for the residuals of the nearest rows
 
 

@@ -114,25 +114,26 @@ class FitState:
         self.loss_at_start = 0.0  # of one batch
 
     def is_over(self, epoch: int) -> bool:
-        """Whether early stopping ends the fit before this epoch.
+        """Whether early stopping ends the fit before this epoch."""
+        return self._has_waited(epoch) and not self._went_too_far()
 
-        Where no epoch was better than the start and the loss has risen, the steps were too long:
-        the fit then begins again with a tenth of the rate, and has the epochs that are left.
-        """
+    def _has_waited(self, epoch: int) -> bool:
         ready = min(self.training.smooth, self.epochs) - 1  # no epoch before it can be kept
         waited = epoch - max(self.history.best_epoch, self.began + ready)
-        if self.fit.score is None or waited <= self.patience:
-            return False
-        if self.history.best_epoch >= 0 or self.history.losses[-1] <= self.loss_at_start:
-            return True
-        self._begin_again(epoch)
-        return False
+        return self.fit.score is not None and waited > self.patience
+
+    def _went_too_far(self) -> bool:
+        """Whether the loss has risen and no epoch was better than the start: steps too long."""
+        return self.history.best_epoch < 0 and self.history.losses[-1] > self.loss_at_start
 
     def begin_epoch(self, epoch: int) -> Int[Tensor, "n"]:
         """Set the rate of the epoch, and return the rows in random order.
 
-        Before the first epoch the start is scored: training may lead away from a good one.
+        Before the first epoch the start is scored: training may lead away from a good one. A fit
+        whose steps were too long begins again here, in the epochs that are left.
         """
+        if self._has_waited(epoch):
+            self._begin_again(epoch)
         if epoch == 0 and self.fit.score is not None:
             with torch.no_grad():
                 self.history.best = float(self.fit.score(self.average.eval()))
@@ -227,7 +228,10 @@ class FitState:
         self.lr = saved["lr"]
 
     def _begin_again(self, epoch: int) -> None:
-        """From the start, which is the best so far; tensors stay, since a graph may hold them."""
+        """From the start, which is the best so far, with a tenth of the rate.
+
+        Tensors stay where they are, since a graph may hold them.
+        """
         self.fit.model.load_state_dict(self.best)
         self.average.load_state_dict(self.best)
         for moments in self.optimiser.state.values():

@@ -3,14 +3,13 @@
 from dataclasses import replace
 from functools import partial
 
-from costscape.models import Flat
+from costscape.models.encoders import LINEAR_RATE, Flat
 from costscape.problems.one_resource.cubic_values import cubic_values
 from costscape.problems.one_resource.shared_encoder import SharedEncoder
 from costscape.problems.one_resource.top_one import top_one
 from costscape.problems.problem import EPOCHS, Problem, fixed_epochs
 
 RESOURCES = 50
-LINEAR_RATE = 1e-2  # of layers without an encoder
 
 
 def cubic_top_one(seed: int = 0) -> Problem:
