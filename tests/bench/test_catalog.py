@@ -15,6 +15,9 @@ from costscape import (
     evaluate,
 )
 from costscape.bench import FAMILIES, METHODS, PROBLEMS, method_of
+from costscape.bench.contest_tables import usual_names
+from costscape.bench.network_terms import network_terms
+from costscape.bench.problem_names import problem_named
 from costscape.checks import check_method, check_set
 from costscape.data import Splits
 from costscape.models import encoder_for, mean_level
@@ -237,3 +240,19 @@ def test_a_problem_may_say_how_often_the_validation_rows_are_scored(problems):
     assert made.training.score_every == problems["vaccine"].score_every == 5
     crossfit = method_of("two-stage-pe+crossfit")(problems["vaccine"], 0)
     assert crossfit.method.training.score_every == 5
+
+
+@pytest.mark.parametrize(
+    "problem",
+    ["synthetic-convex", "wind-farm", "shortest-path-deg4", "cubic-top1-linear", "zoo-series"],
+)
+def test_all_networks_of_a_problem_have_one_encoder_and_one_training(problem):
+    p = problem_named(problem)(0)
+    names = [name for name in usual_names() if name not in ("blend", "proportional", "df2-paper")]
+    terms = {name: network_terms(method_of(name)(p, 0), p.data.train) for name in names}
+    networks = {name: found for name, found in terms.items() if found is not None}
+    assert len(networks) > 15
+    linear = networks.pop("two-stage-linear-gmm3")  # has no encoder, which is its point
+    assert {name for name, found in networks.items() if found != networks["df2-quick"]} == set()
+    same = {"encoder", "dropout"}
+    assert all(linear[key] == networks["df2"][key] for key in linear.keys() - same)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from costscape.bench import METHODS, PROBLEMS, Run, prepare, runs
 from costscape.bench.store_files import merged_paths, read_lines
 from costscape.data import Dataset, Splits
+from costscape.methods import method
 from costscape.methods.df2 import df2
 from costscape.models import MLP, Absolute
 from costscape.task import Task
@@ -176,9 +177,20 @@ def test_what_settings_of_none_stand_for_is_in_the_recipe(monkeypatch):
     before, paper = recipe(), recipe("df2-paper")
     monkeypatch.setattr(df2, "suitable", lambda x, y: [Absolute()])
     other = recipe()
-    monkeypatch.setattr(df2, "deep_by_shape", lambda shape: partial(MLP, 2, hidden=7))
+    monkeypatch.setattr(df2, "by_shape", lambda shape: partial(MLP, 2, hidden=7))
     assert len({before, other, recipe()}) == 3
     assert recipe("df2-paper") == paper  # which says both itself
+
+
+@pytest.mark.parametrize("name", ["two-stage-gmm3", "policy-net", "lodl-pe", "egl+crossfit"])
+def test_the_encoder_and_the_rate_that_all_networks_share_are_in_the_recipe(monkeypatch, name):
+    before, tuned = recipe(name), recipe(name, lr=0.02)
+    monkeypatch.setattr(method, "RATE", 0.02)
+    faster = recipe(name)
+    assert recipe(name, lr=0.02) == tuned
+    monkeypatch.setattr(method, "by_shape", lambda shape: partial(MLP, 2, hidden=7))
+    assert len({before, faster, recipe(name)}) == 3
+    assert recipe(name, lr=0.02) != tuned
 
 
 def test_training_is_in_the_recipe_but_not_how_it_is_shown(monkeypatch):

@@ -306,9 +306,9 @@ def test_the_table_of_settings_is_read_from_the_methods(tmp_path):
     names = ["df2", "two-stage-gmm3", "wsaa-knn+crossfit", "proportional"]
     header, _, df2, mixture, knn = settings_table("tiny", names, tmp_path).splitlines()
     assert header.count("|") == df2.count("|") == knn.count("|")
-    schedule = tiny(0).schedule
     cells = [cell.strip() for cell in mixture.split("|")[1:-1]]
-    assert cells[5:9] == ["60", str(60 * 5), str(schedule.patience), str(schedule.smooth)]
+    assert cells[3:9] == ["0.01", "64", "100", str(100 * 5), "20", "1"]
+    assert cells[1:9] == [cell.strip() for cell in df2.split("|")[2:-3]]
     assert [cell.strip() for cell in knn.split("|")[-3:-1]] == ["4", "no"]
 
 

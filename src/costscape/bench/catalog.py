@@ -27,7 +27,6 @@ from costscape.methods import (
     TwoStage,
 )
 from costscape.models import Flat, Flow, Mixture, Point, Quantiles
-from costscape.models.encoders import LINEAR_RATE
 from costscape.problems import proportional
 from costscape.problems.problem import Problem
 from costscape.solvers import Implicit
@@ -37,7 +36,7 @@ NEIGHBOURS = (25, 50, 100, 200, 400)  # tried for the residuals of the nearest r
 
 def _network(p: Problem, seed: int) -> dict[str, Any]:
     """What all opponents with a network share on a problem."""
-    return {"encoder": p.network, "solver": p.solver, "training": p.schedule, "seed": seed}
+    return {"encoder": p.network, "solver": p.solver, "seed": seed}
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,7 @@ def _as_in_paper(p: Problem, seed: int) -> Method:
 
 
 def _linear_mixture(p: Problem, seed: int, k: int) -> Method:
-    settings = _network(p, seed)
-    training = replace(p.schedule, lr=LINEAR_RATE)
-    return TwoStage(p.task, Mixture(k), **{**settings, "encoder": Flat, "training": training})
+    return replace(TwoStage(p.task, Mixture(k), **_network(p, seed)), encoder=Flat)
 
 
 METHODS: dict[str, NamedMethod] = {
@@ -83,7 +80,7 @@ METHODS: dict[str, NamedMethod] = {
     ),
     "policy-net": NamedMethod(
         "A network from x to the action, trained on its cost",
-        lambda p, seed: PolicyNet(p.task, p.network, training=p.schedule, seed=seed),
+        lambda p, seed: PolicyNet(p.task, p.network, seed=seed),
     ),
     "two-stage-pe": NamedMethod(
         "The conditional mean, then the best action for it",

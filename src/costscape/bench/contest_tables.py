@@ -1,20 +1,16 @@
 """The terms of a contest as tables: the settings of each method, and the files of the data."""
 
-import inspect
 from collections.abc import Sequence
 from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 from costscape.bench.catalog import FAMILIES, METHODS
 from costscape.bench.method_names import TUNED, method_of
+from costscape.bench.network_terms import network_terms
 from costscape.bench.problem_names import problem_named
-from costscape.bench.search_space import inner_of
 from costscape.bench.tuning_rows import best_settings, best_trial
 from costscape.methods import Method
-from costscape.methods.saving import from_json, to_json
-from costscape.models.encoders import by_shape
 from costscape.problems import __file__ as problems
 from costscape.problems.files.sources import PUBLIC, digest, find
 from costscape.problems.problem import Problem
@@ -75,32 +71,13 @@ def data_table(check: bool = False) -> str:
 
 
 def _network(method: Method, p: Problem) -> list[str]:
-    """The encoder and the training of a method."""
-    inner, train = inner_of(method), p.data.train
-    training = inner.trains()
-    if training is None:
-        return [NONE] * 8
-    now = training.for_rows(len(train))
-    rate = training.lr or inner.default_rate
-    assert now.epochs is not None
-    steps = now.epochs * ceil(len(train) / now.batch_size)
-    encoder, dropout = _encoder(inner, p)
-    numbers = (now.batch_size, now.epochs, steps, now.patience, now.smooth)
-    return [encoder, dropout, "several" if rate is None else f"{rate:g}", *map(str, numbers)]
+    terms = network_terms(method, p.data.train)
+    columns = COLUMNS[1:-2]
+    return [NONE if terms is None else _text(terms[name]) for name in columns]
 
 
-def _encoder(method: Method, p: Problem) -> tuple[str, str]:
-    """The class with its layers and their width, and the dropout."""
-    if "encoder" not in method.setting_names():
-        return "several", "several"
-    usual = to_json(by_shape(tuple(p.data.train.x.shape[1:])))
-    builder: Any = getattr(method, "encoder", None)
-    if builder is None:
-        builder = from_json(method.resolved_defaults(p.data.train).get("encoder", usual))
-    kind = builder.func if isinstance(builder, partial) else builder
-    takes = {name: arg.default for name, arg in inspect.signature(builder).parameters.items()}
-    size = f" {takes['layers']} x {takes['hidden']}" if "layers" in takes else ""
-    return f"{kind.__name__}{size}", f"{takes.get('dropout', 0.0):g}"
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _folds(method: Method) -> str:

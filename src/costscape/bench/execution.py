@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from costscape.bench.fingerprint import digest_of_test_rows
 from costscape.bench.memory import peak, watch
 from costscape.bench.method_names import TUNED
+from costscape.bench.network_terms import network_terms
 from costscape.bench.provenance import commit, device_of, on_gpu, versions
 from costscape.bench.runs import Run, prepare, problem_of, recipe_of
 from costscape.bench.tuning_rows import best_trial
@@ -51,6 +52,7 @@ def execute(run: Run, device: str | None = None) -> Outcome:
         p, method = made.problem, made.method
         train, val, test = p.data.train, p.data.val, p.data.test
         row |= {"recipe": made.recipe, "source": p.source, "device": device_of(method)}
+        row["network"] = network_terms(method, train)
         if TUNED in run.method:
             row["tuned"] = _tuned(run)
         method.fit(train.x, train.y, val=(val.x, val.y))
@@ -123,6 +125,7 @@ def blank(run: Run) -> Row:
         "chosen": {},
         "curve": [],
         "source": None,
+        "network": None,
         "recipe": None,
         "device": None,
         "versions": versions(),

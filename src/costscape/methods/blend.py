@@ -8,7 +8,7 @@ Wolpert, Stacked Generalization, Neural Networks 1992, with decision costs in pl
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from costscape.data import Dataset, join
 from costscape.methods.df2.df2 import DF2
@@ -19,14 +19,13 @@ from costscape.methods.selection import Greedy, Selection
 from costscape.methods.surfaces import check_scenarios
 from costscape.methods.weighted.nearest_neighbours import NearestNeighbours
 from costscape.methods.weighted.random_forest import RandomForest
-from costscape.models import Mixture, Outcomes, deep_by_shape
+from costscape.models import Mixture, Outcomes
 from costscape.models.outcome_network import name_of, suitable
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Training
 from costscape.training.settings import AtLeast2, Count
 
-RATE = 3e-3  # of the mixture, for its short schedule; no other rate was tried
 DRAWS = 400  # of a mixture in a blend: its folds add up
 
 
@@ -61,8 +60,6 @@ class Blend(EnsembleMethod):
     >>> cs.Blend(task, [cs.NearestNeighbours(task), cs.RandomForest(task)], folds=5).folds
     5
     """
-
-    default_rate: ClassVar[float | None] = None  # DF2 and the mixture have different ones
 
     task: Task
     methods: Sequence[Method] | None = None
@@ -132,14 +129,10 @@ def default_candidates(
 ) -> list[Method]:
     """DF2 with each form that suits the pairs or is given, a mixture, a forest, neighbours."""
     common: dict[str, Any] = {"solver": solver, "seed": seed}
-    mixture: dict[str, Any] = {
-        "encoder": deep_by_shape(tuple(pairs.x.shape[1:])),
-        "training": replace(training, lr=training.lr or RATE),
-    }
     forms = suitable(pairs.x, pairs.y) if forms is None else forms
     return [
         *(DF2(task, outcomes=f, folds=1, training=training, **common) for f in forms),
-        TwoStage(task, Mixture(3), draws=DRAWS, **mixture, **common),
+        TwoStage(task, Mixture(3), draws=DRAWS, training=training, **common),
         RandomForest(task, **common),
         NearestNeighbours(task, **common),
     ]

@@ -24,6 +24,7 @@ from costscape.methods.fit_record import FitRecord
 from costscape.methods.fitted_method import setting_names
 from costscape.methods.kept_rows import NUMBERS, ROWS, KeptRows
 from costscape.methods.update_result import NewRows, Update
+from costscape.models import by_shape
 from costscape.task import Refusal, Task
 from costscape.training import Diverged, Training
 from costscape.training.settings import RATE
@@ -47,8 +48,6 @@ class Method(Estimator):
     Attributes:
         task: Task. The cost and the feasible set.
         seed: int. Seed of all random numbers of the fit.
-        default_rate: float or None. The learning rate where ``training`` has none; None where
-            candidates have different ones.
 
     >>> import numpy as np
     >>> import costscape as cs
@@ -59,7 +58,6 @@ class Method(Estimator):
     (5, 2)
     """
 
-    default_rate: ClassVar[float | None] = RATE
     takes_context: ClassVar[bool] = True  # whether it serves cost(y, a, x)
     takes_row_sets: ClassVar[bool] = True  # whether it serves sets that are functions of x
 
@@ -73,7 +71,12 @@ class Method(Estimator):
 
     def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
         """Return what settings left at None stand for on such data, as JSON."""
-        return {}
+        training, found = self.trains(), dict[str, Any]()
+        if training is not None and training.lr is None:
+            found["rate"] = RATE
+        if getattr(self, "encoder", False) is None:
+            found["encoder"] = saving.to_json(by_shape(tuple(train.x.shape[1:])))
+        return found
 
     def chosen(self) -> dict[str, Any]:
         """What the fit chose, as JSON: the form of outcomes, the weights of candidates."""

@@ -7,7 +7,7 @@ from its samples (paper, Ablation Study). Where f is convex in a the network is 
 too, by the input-convex form of Amos, Xu and Kolter, ICML 2017.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -27,7 +27,6 @@ from costscape.training import Fit, Training, fit_all
 from costscape.training.settings import Count, Decay
 
 ACTIONS = 32  # a step, shared among the coordinates where each has its own network
-RATE = 2e-3  # of 1e-3, 2e-3 and 5e-3 the best on validation
 
 
 @dataclass
@@ -52,8 +51,7 @@ class PlainNetwork(SurfaceMethod):
             the network; None uses the weights of the epoch itself.
         solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
             expected cost over the feasible set.
-        training: Training, default Training(). Epochs, learning rate, device and so on. Where it
-            has no learning rate, the fit uses 2e-3.
+        training: Training, default Training(). Epochs, learning rate, device and so on.
         seed: int, default 0. Seed of the initial weights, the batches and the samples.
 
     >>> import numpy as np
@@ -66,7 +64,6 @@ class PlainNetwork(SurfaceMethod):
     (5, 2)
     """
 
-    default_rate: ClassVar[float | None] = RATE
     takes_row_sets: ClassVar[bool] = False
 
     task: Task
@@ -119,8 +116,7 @@ class PlainNetwork(SurfaceMethod):
             title="PlainNetwork",
             recipe=self._recipe(model, train, val),
         )
-        training = replace(self.training, lr=self.training.lr or RATE)
-        (self.history_,) = fit_all([fit], train, training)
+        (self.history_,) = fit_all([fit], train, self.training)
         self.model_ = model
 
     def _surface(self, x: Tensor) -> SurfaceAt:

@@ -10,8 +10,8 @@ empirical risk minimisation over decision rules; Donti, Amos and Kolter, NeurIPS
 with it.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -28,7 +28,6 @@ from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
 from costscape.training.settings import Decay
 
-RATE = 1e-2  # of rates tried, among the best on validation
 CALL_BACK = 0.1  # price of one squared width beyond C, in units of the spread of f
 
 
@@ -46,8 +45,7 @@ class PolicyNet(Method):
         standardise: bool, default True. False feeds x to the network in its original units.
         ema: float between 0 and 1, default 0.995. Decay of the moving average of the weights of
             the network; None uses the weights of the epoch itself.
-        training: Training, default Training(). Epochs, learning rate, device and so on. Where it
-            has no learning rate, the fit uses 1e-2.
+        training: Training, default Training(). Epochs, learning rate, device and so on.
         seed: int, default 0. Seed of the initial weights and the batches.
 
     >>> import numpy as np
@@ -59,8 +57,6 @@ class PolicyNet(Method):
     >>> method.fit(X, Y).decide(X[:5]).shape
     (5, 2)
     """
-
-    default_rate: ClassVar[float | None] = RATE
 
     task: Task
     encoder: Builder | None = None
@@ -85,8 +81,7 @@ class PolicyNet(Method):
             title="PolicyNet",
             recipe=self._recipe(model, train, val),
         )
-        training = replace(self.training, lr=self.training.lr or RATE)
-        (self.history_,) = fit_all([fit], train, training)
+        (self.history_,) = fit_all([fit], train, self.training)
         self.model_ = model
 
     def _decide(self, x: Tensor) -> Tensor:

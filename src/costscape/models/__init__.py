@@ -5,7 +5,6 @@ from costscape.models.encoders import MLP as MLP
 from costscape.models.encoders import Builder as Builder
 from costscape.models.encoders import Flat as Flat
 from costscape.models.encoders import by_shape as by_shape
-from costscape.models.encoders import deep_by_shape as deep_by_shape
 from costscape.models.encoders import encoder_for as encoder_for
 from costscape.models.flow_forecast import Flow as Flow
 from costscape.models.flow_forecast import FlowForecast as FlowForecast

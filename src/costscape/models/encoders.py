@@ -15,7 +15,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 Builder = Callable[[], nn.Module]
-LINEAR_RATE = 1e-2  # of Flat: at 1e-3 a linear map is far from its optimum after 1,000 steps
 
 
 class MLP(nn.Module):
@@ -127,15 +126,14 @@ class _Noise(nn.Module):
 
 
 def by_shape(shape: tuple[int, ...]) -> Builder:
-    """Rows get an MLP; sequences (T, channels) get an LSTM with dropout 0.3 and a little noise."""
+    """Rows get an MLP with two hidden layers, sequences (T, channels) an LSTM.
+
+    The LSTM has dropout 0.3 and a little noise. Two layers for rows, as the zoo supports
+    (benchmarks/zoo).
+    """
     if len(shape) == 2:
         return partial(LSTM, shape[1], dropout=0.3, noise=0.05)
-    return partial(MLP, prod(shape))
-
-
-def deep_by_shape(shape: tuple[int, ...]) -> Builder:
-    """The same with two hidden layers for rows, as the zoo supports (benchmarks/zoo)."""
-    return by_shape(shape) if len(shape) == 2 else partial(MLP, prod(shape), layers=2)
+    return partial(MLP, prod(shape), layers=2)
 
 
 def encoder_for(builder: Builder | None, shape: tuple[int, ...]) -> nn.Module:

@@ -14,8 +14,6 @@ from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Training
 
-EPOCHS = 60  # of every opponent on the paper's problems
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -25,11 +23,11 @@ class Problem:
     for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
     those of its proposal for SO-EBM, ``solver`` the one all methods decide with, ``score_every``
     how often they look at the validation part. ``level`` is what a method whose name ends in
-    +levels sees windows and outcomes relative to. ``schedule`` trains every opponent, and
-    ``training`` the paper's own recipe. ``reach`` is the time from the first moment of
-    a row's x to the end of its y, None where rows have no order in time. ``for_origins`` makes
-    the problem from whose rows origins are cut, None for this one: a problem may have more
-    history than its paper takes. ``source`` says which data this is.
+    +levels sees windows and outcomes relative to. ``training`` is that of the paper's own recipe;
+    all other methods have ``Training()``. ``reach`` is the time from the first moment of a row's x
+    to the end of its y, None where rows have no order in time. ``for_origins`` makes the problem
+    from whose rows origins are cut, None for this one: a problem may have more history than its
+    paper takes. ``source`` says which data this is.
     """
 
     data: Splits
@@ -44,13 +42,12 @@ class Problem:
     solver: Solver = field(default_factory=Auto)
     score_every: int = 1
     level: Level = mean_level
-    schedule: Training = field(default_factory=Training)
     reach: np.timedelta64 | None = None
     for_origins: "Callable[[], Problem] | None" = None
 
 
 def fixed_epochs(epochs: int, lr: float | None = None) -> Training:
-    """So many epochs, whatever the number of rows: the schedule of the paper's problems."""
+    """So many epochs, whatever the number of rows: the schedule of the paper's own recipe."""
     return Training(epochs=epochs, lr=lr, patience=20, smooth=5)
 
 

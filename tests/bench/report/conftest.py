@@ -22,6 +22,7 @@ NEUTRAL = {
     "block": None,
     "test_rows": None,
     "chosen": {},
+    "network": {"encoder": "MLP 2 x 128", "rate": 0.01},
     "by_test_row": {},
 }
 

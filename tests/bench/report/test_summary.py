@@ -161,6 +161,16 @@ def test_fewer_seeds_than_others_and_failures_are_remarked(run):
     assert cell_of(rows, "lancer").remarks == ("failed (1 of 1)",)
 
 
+def test_networks_that_had_other_training_are_remarked(run):
+    old = {"network": None}
+    rows = [run(method=m, **old) for m in ("df2", "wsaa-knn+crossfit", "egl+tuned", "lodl-pe")]
+    rows += [run(method="egl", seed=0, **old), run(method="egl", seed=1)]
+    assert cell_of(rows, "egl").remarks == ("(earlier training in 1 of 2)",)
+    assert cell_of(rows, "lodl-pe").remarks == ("(1 seed)", "(earlier training)")
+    for name in ("df2", "wsaa-knn+crossfit", "egl+tuned"):
+        assert cell_of(rows, name).remarks == ("(1 seed)",)
+
+
 def test_every_run_without_a_number_is_told_with_its_sentence(run):
     rows = [
         run(method="a", seed=0, regret=None, error="Traceback\n  f\nValueError: lost.\n\n"),

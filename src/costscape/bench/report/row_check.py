@@ -17,7 +17,7 @@ NUMBER, TEXT, COUNT = "a number or null", "a text or null", "a whole number or n
 OPTIONAL: dict[str, Any] = {
     **{"curve": [], "versions": {}, "chosen": {}, "quick": False},
     **dict.fromkeys(("epochs", "chosen_epoch", "source", "commit", "made", "recipe", "block")),
-    "test_rows": None,
+    **dict.fromkeys(("test_rows", "network")),
 }
 KINDS: dict[str, str] = {
     **dict.fromkeys(("problem", "method"), "a text"),
@@ -31,6 +31,7 @@ KINDS: dict[str, str] = {
     "versions": "an object of texts",
     "curve": "a list of [epoch, loss, score]",
     "chosen": "an object, its fits objects, too",
+    "network": "an object or null",
 }
 
 
@@ -111,6 +112,7 @@ FITS: dict[str, Callable[[Any], bool]] = {
     TEXT: lambda value: value is None or isinstance(value, str),
     COUNT: lambda value: value is None or _is_count(value),
     "an object": lambda value: isinstance(value, dict),
+    "an object or null": lambda value: value is None or isinstance(value, dict),
     "true or false": lambda value: isinstance(value, bool),
     "an object of texts": lambda value: (
         isinstance(value, dict) and all(isinstance(part, str) for part in value.values())

@@ -22,6 +22,7 @@ ORDER = (
     "scheduling-measured",
 )
 QUICK = " (quick)"  # after the problem of quick runs
+WITHOUT_NETWORKS = ("constant", "proportional", "wsaa", "cme", "decision-forest", "residual-saa")
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,17 @@ def sources(rows: Iterable[Row]) -> dict[str, int]:
     return counted(
         source and re.sub(r", seed \d+$", ", drawn by seed", source) for source in names
     )
+
+
+def is_earlier(row: Row) -> bool:
+    """Whether a network of the row is from before all methods had one encoder and one training.
+
+    Such rows do not name the terms of their networks. Those of DF2 and of searches have not
+    changed since.
+    """
+    method = str(row["method"])
+    same = method.startswith(("df2", *WITHOUT_NETWORKS)) or "+tuned" in method
+    return row.get("network") is None and not same
 
 
 def quick(rows: Sequence[Row]) -> str | None:

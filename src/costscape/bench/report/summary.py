@@ -18,10 +18,18 @@ import numpy as np
 
 from costscape.bench.report.differences import PairedDifference, paired
 from costscape.bench.report.read_rows import Row, label
-from costscape.bench.report.row_facts import MEASURES, counted, failure, place, title_of
+from costscape.bench.report.row_facts import (
+    MEASURES,
+    counted,
+    failure,
+    is_earlier,
+    place,
+    title_of,
+)
 from costscape.bench.report.two_stage_starts import START, is_unchanged, start_of
 
 MAIN, OURS, BEST, OTHER = "main", "ours", "best", "other"  # roles of cells
+EARLIER = "earlier training"
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,7 @@ class Cell:
     - ``by_origin``: the mean measure at each origin, where the runs have origins.
     - ``unchanged``: in how many runs the second stage changed nothing, so that the decisions are
       those of the two-stage start; ``judged`` is in how many that is known.
+    - ``earlier``: how many runs have networks from before all methods had one training.
     """
 
     problem: str
@@ -71,6 +80,7 @@ class Cell:
     by_origin: tuple[float, ...] = ()
     unchanged: int = 0
     judged: int = 0
+    earlier: int = 0
 
     @property
     def is_its_start(self) -> bool:
@@ -97,13 +107,17 @@ class Cell:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a bare number would hide: fewer seeds, second stages without effect, failures."""
+        """What a bare number would hide: fewer seeds, second stages without effect, earlier
+        training, failures."""
         n = len(self.seeds)
         fewer = f"({n} seed{'s' * (n != 1)})" if 0 < n < self.most else ""
         failed = f"failed ({self.failed} of {self.runs})" if self.failed else ""
-        some = 0 < self.unchanged < self.judged
-        same = f"({START} in {self.unchanged} of {self.judged})" if some else ""
-        return tuple(remark for remark in (fewer, same, failed) if remark)
+        same = ""
+        if 0 < self.unchanged < self.judged:
+            same = f"({START} in {self.unchanged} of {self.judged})"
+        some = f" in {self.earlier} of {n}" if self.earlier < n else ""
+        old = f"({EARLIER}{some})" if self.earlier else ""
+        return tuple(remark for remark in (fewer, same, old, failed) if remark)
 
 
 def summarise(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[Cell]:
@@ -229,6 +243,7 @@ def _cell(rows: list[Row], measure: str, ours: Sequence[str], starts: Mapping[in
         by_origin=_by_origin(served, measure),
         unchanged=known.count(True),
         judged=len(known) - known.count(None),
+        earlier=sum(is_earlier(row) for row in served),
     )
 
 

@@ -4,14 +4,13 @@ from dataclasses import replace
 from functools import partial
 
 from costscape.data import Splits
-from costscape.models import LSTM, MLP, Builder, deep_by_shape
+from costscape.models import LSTM, MLP, Builder
 from costscape.problems.problem import Problem
 from costscape.sets import Box, Finite
 from costscape.task import SeparableTask, Task
 from costscape.training import Training
 
 TESTED = 200  # test rows, where a decision takes an iterative solver
-RATE = 3e-3  # of every opponent, for its short schedule; no other rate was tried
 
 
 def assemble(data: Splits, task: Task, source: str) -> Problem:
@@ -31,8 +30,6 @@ def assemble(data: Splits, task: Task, source: str) -> Problem:
         points=100,
         variances=(0.02, 0.05, 0.1),
         source=source,
-        network=deep_by_shape(tuple(shape)),
-        schedule=Training(lr=RATE),
     )
 
 

@@ -11,7 +11,7 @@ UAI 2025.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -31,7 +31,7 @@ from costscape.models import (
     Outcomes,
     Units,
     WindowLevels,
-    deep_by_shape,
+    by_shape,
     encoder_for,
 )
 from costscape.models.outcome_network import SINGLE, name_of, suitable, usual_points
@@ -39,9 +39,7 @@ from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
 from costscape.training.fit_state import twin
-from costscape.training.settings import Count, Decay, NotNegative
-
-RATE = 1e-2  # chosen on the zoo (benchmarks/zoo)
+from costscape.training.settings import RATE, Count, Decay, NotNegative
 
 
 @dataclass
@@ -55,7 +53,7 @@ class DF2(Presets, EnsembleMethod):
     Args:
         task: Task. The cost and the feasible set.
         encoder: a function that builds the network from x to its code, default None: an MLP for
-            rows and an LSTM for sequences (``models.deep_by_shape``).
+            rows and an LSTM for sequences (``models.by_shape``).
         points: int, outcomes of each network, default None: 200 where all x share them, else 64.
         actions: int, sampled at each step, default None: 50 where all x share their outcomes,
             else 12.
@@ -89,8 +87,6 @@ class DF2(Presets, EnsembleMethod):
     4
     """
 
-    default_rate: ClassVar[float | None] = RATE
-
     task: Task
     encoder: Builder | None = None
     points: Count | None = None
@@ -121,7 +117,7 @@ class DF2(Presets, EnsembleMethod):
         return {
             "forms": [saving.to_json(form) for form in forms],
             "points": [self.points or usual_points(form) for form in forms],
-            "encoder": saving.to_json(self.encoder or deep_by_shape(tuple(train.x.shape[1:]))),
+            "encoder": saving.to_json(self.encoder or by_shape(tuple(train.x.shape[1:]))),
             "rate": self.training.lr or RATE,
         }
 
@@ -148,7 +144,7 @@ class DF2(Presets, EnsembleMethod):
         device = self.training.where()
         train, val = (part.to(device, part.x.dtype) for part in (train, val))
         fit = self.begin(train, val)
-        self.history_ = fit_all([fit], train, self.schedule())
+        self.history_ = fit_all([fit], train, self.training)
         self.model_ = fit.model.eval()
 
     def _updated(self, batch: NewRows) -> nn.Module | None:
@@ -159,12 +155,8 @@ class DF2(Presets, EnsembleMethod):
         pairs = join(batch.old, batch.new)
         objectives = objectives_of(self.target, task, pairs, self.outcome_share, self.seed)
         fit = Fit(model, partial(self.loss, objectives, model), self.seed, ema=self.ema)
-        fit_all([fit], batch.pool, batch.training(self.training, RATE))
+        fit_all([fit], batch.pool, batch.training(self.training))
         return model.eval()
-
-    def schedule(self) -> Training:
-        """The training settings with DF2's rate."""
-        return replace(self.training, lr=self.training.lr or RATE)
 
     def begin(self, train: Dataset, val: Dataset) -> Fit:
         """A fresh network and what it is fitted to, on the device of the pairs."""
@@ -190,7 +182,7 @@ class DF2(Presets, EnsembleMethod):
         level = form.level if isinstance(form, WindowLevels) else None
         units = Units(x, y, level, self.standardise)
         shape = tuple(x.shape[1:])
-        encoder = encoder_for(self.encoder or deep_by_shape(shape), shape)
+        encoder = encoder_for(self.encoder or by_shape(shape), shape)
         points = min(self.points or usual_points(form), len(y))
         start = torch.randperm(len(y))[:points].to(y.device)
         plain = form.of if isinstance(form, WindowLevels) else form

@@ -7,9 +7,9 @@ from costscape.methods.df2.costs import Costs
 from costscape.models import Absolute, Builder
 from costscape.task import Task
 from costscape.training import Training
-from costscape.training.settings import RATE
 
 D = TypeVar("D", bound="Presets")
+RATE = 1e-3  # of the paper
 
 
 class Presets:

@@ -64,7 +64,7 @@ class LocalLossMethod(ForecastMethod):
         """Sample decisions and fit phi_n to them."""
 
     def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
-        return {"acceptance": "least validation cost"}
+        return {**super().resolved_defaults(train), "acceptance": "least validation cost"}
 
     def __post_init__(self) -> None:
         super().__post_init__()

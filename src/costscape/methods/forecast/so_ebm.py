@@ -36,9 +36,8 @@ from costscape.sets import Box, Finite, Whole
 from costscape.solvers import Auto, Solver
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
-from costscape.training.settings import Count, Decay, NotNegative, Positive
+from costscape.training.settings import RATE, Count, Decay, NotNegative, Positive
 
-RATE = 1e-4  # that of the authors' code
 BATCH = 1024  # rows in a step at most, so that the samples of 6,000 rows fit into memory
 VARIANCES = (0.0025, 0.005, 0.0125)  # in squared widths of C; the paper's .01, .02, .05 on [-1, 1]
 FEW = 10  # components whose closed form costs a training step less than draws do
@@ -74,6 +73,8 @@ class SOEBM(ForecastMethod):
         steps: int, default 50. Epochs of the second stage, each of one step of up to 1,024 rows,
             at a constant rate. The validation rows are scored after each: in the authors' code,
             which takes one step of all rows an epoch, the best one is among the first ten.
+        rates: tuple of float, default (0.3, 0.03), as for DFL. Learning rates of the second stage,
+            as multiples of the first stage's. Each is tried from the same start.
         train_draws: int, default None. Number of outcomes sampled from the forecast in each
             training step. None uses the closed form where the task has one and the mixture has up
             to 10 components, else 16 samples.
@@ -86,7 +87,7 @@ class SOEBM(ForecastMethod):
         solver: Solver, default Auto(), the strongest one that accepts the problem. Minimises the
             expected cost over the feasible set, also for the best actions in hindsight.
         training: Training, default Training(). Epochs, learning rate, device and so on, of the
-            first stage. The second uses its learning rate, else 1e-4, and its device.
+            first stage.
         seed: int, default 0. Seed of the initial weights, the batches and the samples.
 
     >>> import numpy as np
@@ -112,6 +113,7 @@ class SOEBM(ForecastMethod):
     weight: NotNegative = 0.01
     temperature: Positive | None = 1.0
     steps: Count = 50
+    rates: tuple[Positive, ...] = (0.3, 0.03)
     train_draws: Count | None = None
     langevin: Langevin = field(default_factory=Langevin)
     ema: Decay | None = 0.995
@@ -167,9 +169,8 @@ class SOEBM(ForecastMethod):
             )
             return each.mean()
 
-        way = replace(
+        common = replace(
             self.training,
-            lr=self.training.lr or RATE,
             epochs=self.steps,
             batch_size=min(len(train), BATCH),
             decay=False,
@@ -177,8 +178,10 @@ class SOEBM(ForecastMethod):
             smooth=1,
             score_every=1,
         )
+        lr = self.training.lr or RATE
+        ways = [replace(common, lr=lr * rate) for rate in self.rates]
         beside = Dataset(train.x, torch.cat([train.y.flatten(1), best], 1))  # a* beside its y
-        return [first, *self._refine(task, model, loss, train, val, [way], beside)]
+        return [first, *self._refine(task, model, loss, train, val, ways, beside)]
 
     def _forecast_cost(
         self, task: Task, model: MixtureForecast, x: Tensor, rng: Generator

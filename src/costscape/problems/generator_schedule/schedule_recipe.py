@@ -9,7 +9,7 @@ from costscape.models import MLP
 from costscape.problems.files.sources import VARIABLE
 from costscape.problems.generator_schedule.pjm_load import PJM, pjm
 from costscape.problems.generator_schedule.scheduling import generator_scheduling
-from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
+from costscape.problems.problem import Problem, fixed_epochs, read_once
 
 
 def generator_schedule(seed: int = 0) -> Problem:
@@ -30,7 +30,6 @@ def _scheduling(*, measured: bool) -> Problem:
         # the published network has batch normalisation, and a linear part beside it
         encoder=partial(MLP, data.splits.train.x.shape[1], hidden=200, layers=2, dropout=0.2),
         training=fixed_epochs(200),
-        schedule=fixed_epochs(EPOCHS),
         points=500,
         variances=(0.02, 0.05, 0.1),
         source=data.source,

@@ -5,7 +5,7 @@ from functools import partial
 from costscape.models import MLP
 from costscape.problems.grid_paths.edge_costs import PathTruth, edge_costs
 from costscape.problems.grid_paths.shortest_path import shortest_path
-from costscape.problems.problem import EPOCHS, Problem, fixed_epochs
+from costscape.problems.problem import Problem, fixed_epochs
 from costscape.sets import Finite
 
 FEATURES = 5
@@ -21,7 +21,6 @@ def grid_path(seed: int = 0, degree: int = 4) -> Problem:
         task=task,
         encoder=partial(MLP, FEATURES),
         training=fixed_epochs(200),
-        schedule=fixed_epochs(EPOCHS),
         points=500,
         variances=(0.02, 0.05, 0.1),
         source=f"5 x 5 grid, costs of degree {degree}, noise 0.5, seed {seed}",

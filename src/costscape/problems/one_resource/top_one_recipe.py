@@ -3,11 +3,11 @@
 from dataclasses import replace
 from functools import partial
 
-from costscape.models.encoders import LINEAR_RATE, Flat
+from costscape.models import Flat
 from costscape.problems.one_resource.cubic_values import cubic_values
 from costscape.problems.one_resource.shared_encoder import SharedEncoder
 from costscape.problems.one_resource.top_one import top_one
-from costscape.problems.problem import EPOCHS, Problem, fixed_epochs
+from costscape.problems.problem import Problem, fixed_epochs
 
 RESOURCES = 50
 
@@ -20,7 +20,6 @@ def cubic_top_one(seed: int = 0) -> Problem:
         encoder=partial(SharedEncoder, RESOURCES),
         network=partial(SharedEncoder, RESOURCES),
         training=fixed_epochs(200),
-        schedule=fixed_epochs(EPOCHS),
         points=500,
         variances=(0.02, 0.05, 0.1),
         source=f"50 resources, a cubic of one feature each, seed {seed}",
@@ -30,6 +29,5 @@ def cubic_top_one(seed: int = 0) -> Problem:
 def cubic_top_one_linear(seed: int = 0) -> Problem:
     """The same with x itself as the code, so that forecasts are linear, as in the paper's task."""
     problem = cubic_top_one(seed)
-    schedule = fixed_epochs(EPOCHS, lr=LINEAR_RATE)
     source = f"{problem.source}, no encoder"
-    return replace(problem, encoder=Flat, network=Flat, schedule=schedule, source=source)
+    return replace(problem, encoder=Flat, network=Flat, source=source)

@@ -7,7 +7,7 @@ import numpy as np
 from costscape.data import Splits
 from costscape.models import LSTM
 from costscape.problems.files.sources import VARIABLE
-from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
+from costscape.problems.problem import Problem, fixed_epochs, read_once
 from costscape.problems.stock_orders.sales import (
     GAP,
     HISTORY,
@@ -54,7 +54,6 @@ def _stock(data: Splits, source: str) -> Problem:
         task=inventory(),
         encoder=LSTM,
         training=fixed_epochs(200),
-        schedule=fixed_epochs(EPOCHS),
         points=230,
         variances=(0.05, 0.1, 0.2),
         source=source,

@@ -3,7 +3,7 @@
 from functools import partial
 
 from costscape.models import MLP
-from costscape.problems.problem import EPOCHS, Problem, fixed_epochs
+from costscape.problems.problem import Problem, fixed_epochs
 from costscape.problems.synthetic import synthetic_costs
 from costscape.problems.synthetic.synthetic_costs import MixtureTruth
 from costscape.problems.synthetic.three_gaussians import three_gaussians
@@ -27,7 +27,6 @@ def _synthetic(task: SeparableTask, seed: int) -> Problem:
         task=task,
         encoder=partial(MLP, 2),
         training=fixed_epochs(50),
-        schedule=fixed_epochs(EPOCHS),
         points=1000,
         variances=(0.01, 0.02, 0.05),
         source=f"three Gaussians, seed {seed}",

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from costscape.problems.files.sources import VARIABLE
-from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
+from costscape.problems.problem import Problem, fixed_epochs, read_once
 from costscape.problems.vaccine_doses.allocation import vaccine, vaccine_wave
 from costscape.problems.vaccine_doses.dcrnn import DCRNN
 from costscape.problems.vaccine_doses.epidemic import Epidemic, epidemic_state, fit_beta
@@ -59,7 +59,6 @@ def _doses(make: Callable[[Epidemic], Task]) -> Problem:
         task=task,
         encoder=network,
         training=fixed_epochs(50, lr=1e-4),
-        schedule=fixed_epochs(EPOCHS),
         points=100,
         variances=(0.01, 0.02, 0.05),
         source=data.source,

@@ -8,7 +8,7 @@ import numpy as np
 from costscape.data import Splits
 from costscape.models import LSTM
 from costscape.problems.files.sources import VARIABLE, find
-from costscape.problems.problem import EPOCHS, Problem, fixed_epochs, read_once
+from costscape.problems.problem import Problem, fixed_epochs, read_once
 from costscape.problems.wind_bids.bidding import wind_bidding
 from costscape.problems.wind_bids.wind_power import GAP, HISTORY, HORIZON, Wind, wind, wind_farm
 
@@ -36,7 +36,6 @@ def _bidding(data: Splits, source: str) -> Problem:
         task=wind_bidding(),
         encoder=partial(LSTM, hidden=256),
         training=fixed_epochs(200),
-        schedule=fixed_epochs(EPOCHS),
         points=500,
         variances=(0.02, 0.05, 0.1),
         source=source,
