@@ -35,8 +35,8 @@ NEIGHBOURS = (25, 50, 100, 200, 400)  # tried for the residuals of the nearest r
 
 
 def _network(p: Problem, seed: int) -> dict[str, Any]:
-    """What all opponents with a network share on a problem."""
-    return {"encoder": p.network, "solver": p.solver, "seed": seed}
+    """What all methods with networks share on a problem."""
+    return {"encoder": p.network, "solver": p.solver, "training": p.schedule, "seed": seed}
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ def _linear_mixture(p: Problem, seed: int, k: int) -> Method:
 METHODS: dict[str, NamedMethod] = {
     "df2": NamedMethod(
         "DF2 with its defaults: its forms, cross-fitted and blended",
-        lambda p, seed: DF2(p.task, p.network, solver=p.solver, seed=seed),
+        lambda p, seed: DF2(p.task, **_network(p, seed)),
     ),
     "df2-quick": NamedMethod(
         "DF2 with one network",
-        lambda p, seed: replace(DF2.quick(p.task, seed=seed), encoder=p.network, solver=p.solver),
+        lambda p, seed: replace(DF2.quick(p.task), **_network(p, seed)),
     ),
     "df2-paper": NamedMethod(
         "DF2 as in the paper, with the epoch chosen as for all others",
@@ -76,11 +76,11 @@ METHODS: dict[str, NamedMethod] = {
     ),
     "blend": NamedMethod(
         "DF2's forms, a mixture, a forest and neighbours, cross-fitted and blended",
-        lambda p, seed: Blend(p.task, solver=p.solver, seed=seed),
+        lambda p, seed: Blend(p.task, solver=p.solver, training=p.schedule, seed=seed),
     ),
     "policy-net": NamedMethod(
         "A network from x to the action, trained on its cost",
-        lambda p, seed: PolicyNet(p.task, p.network, seed=seed),
+        lambda p, seed: PolicyNet(p.task, p.network, training=p.schedule, seed=seed),
     ),
     "two-stage-pe": NamedMethod(
         "The conditional mean, then the best action for it",

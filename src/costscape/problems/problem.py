@@ -23,11 +23,11 @@ class Problem:
     for one by the shape of x. ``points`` is the paper's number of attention points, ``variances``
     those of its proposal for SO-EBM, ``solver`` the one all methods decide with, ``score_every``
     how often they look at the validation part. ``level`` is what a method whose name ends in
-    +levels sees windows and outcomes relative to. ``training`` is that of the paper's own recipe;
-    all other methods have ``Training()``. ``reach`` is the time from the first moment of a row's x
-    to the end of its y, None where rows have no order in time. ``for_origins`` makes the problem
-    from whose rows origins are cut, None for this one: a problem may have more history than its
-    paper takes. ``source`` says which data this is.
+    +levels sees windows and outcomes relative to. ``schedule`` trains the networks of all
+    methods, ``training`` those of the paper's own recipe. ``reach`` is the time from the first
+    moment of a row's x to the end of its y, None where rows have no order in time.
+    ``for_origins`` makes the problem from whose rows origins are cut, None for this one: a problem
+    may have more history than its paper takes. ``source`` says which data this is.
     """
 
     data: Splits
@@ -42,6 +42,7 @@ class Problem:
     solver: Solver = field(default_factory=Auto)
     score_every: int = 1
     level: Level = mean_level
+    schedule: Training = field(default_factory=Training)
     reach: np.timedelta64 | None = None
     for_origins: "Callable[[], Problem] | None" = None
 
