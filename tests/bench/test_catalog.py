@@ -253,6 +253,20 @@ def test_all_networks_of_a_problem_have_one_encoder_and_one_training(problem):
     networks = {name: found for name, found in terms.items() if found is not None}
     assert len(networks) > 15
     linear = networks.pop("two-stage-linear-gmm3")  # has no encoder, which is its point
-    assert {name for name, found in networks.items() if found != networks["df2-quick"]} == set()
-    same = {"encoder", "dropout"}
-    assert all(linear[key] == networks["df2"][key] for key in linear.keys() - same)
+    assert linear["rate"] == 0.01
+    # each by the zoo; where a problem has a rate, it is that of all methods
+    usual = 0.01 if problem == "cubic-top1-linear" else 0.003
+    for name, found in networks.items():
+        assert found["rate"] == (0.01 if name.startswith("df2") else usual)
+    common = networks["df2"].keys() - {"rate"}
+    assert len({tuple(found[key] for key in sorted(common)) for found in networks.values()}) == 1
+    assert all(linear[key] == networks["df2"][key] for key in common - {"encoder", "dropout"})
+
+
+def test_all_networks_of_the_vaccine_problems_have_one_rate():
+    if find("mobility") is None:
+        pytest.skip("the public files of trips in Japan are not here")
+    p = problem_named("vaccine-wave")(0)
+    names = [name for name in usual_names() if name not in ("two-stage-linear-gmm3", "df2-paper")]
+    found = [network_terms(method_of(name)(p, 0), p.data.train) for name in names]
+    assert {terms["rate"] for terms in found if terms is not None} == {0.001}

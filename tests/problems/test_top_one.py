@@ -48,6 +48,7 @@ def test_without_an_encoder_a_forecast_is_linear_in_x_and_all_else_is_the_same()
     assert linear.network is linear.encoder is Flat
     assert torch.equal(linear.data.test.x, plain.data.test.x)
     assert torch.equal(linear.data.test.y, plain.data.test.y)
+    assert linear.schedule == replace(plain.schedule, lr=0.01)
     assert linear.source != plain.source
 
 

@@ -27,6 +27,7 @@ from costscape.methods import (
     TwoStage,
 )
 from costscape.models import Flat, Flow, Mixture, Point, Quantiles
+from costscape.models.encoders import LINEAR_RATE
 from costscape.problems import proportional
 from costscape.problems.problem import Problem
 from costscape.solvers import Implicit
@@ -58,7 +59,9 @@ def _as_in_paper(p: Problem, seed: int) -> Method:
 
 
 def _linear_mixture(p: Problem, seed: int, k: int) -> Method:
-    return replace(TwoStage(p.task, Mixture(k), **_network(p, seed)), encoder=Flat)
+    training = replace(p.schedule, lr=LINEAR_RATE)
+    settings = {**_network(p, seed), "encoder": Flat, "training": training}
+    return TwoStage(p.task, Mixture(k), **settings)
 
 
 METHODS: dict[str, NamedMethod] = {

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 Builder = Callable[[], nn.Module]
+LINEAR_RATE = 1e-2  # of Flat: with less a linear map is far from its optimum after 1,000 steps
 
 
 class MLP(nn.Module):

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from functools import partial
 
-from costscape.models import Flat
+from costscape.models.encoders import LINEAR_RATE, Flat
 from costscape.problems.one_resource.cubic_values import cubic_values
 from costscape.problems.one_resource.shared_encoder import SharedEncoder
 from costscape.problems.one_resource.top_one import top_one
 from costscape.problems.problem import Problem, fixed_epochs
+from costscape.training import Training
 
 RESOURCES = 50
 
@@ -29,5 +30,5 @@ def cubic_top_one(seed: int = 0) -> Problem:
 def cubic_top_one_linear(seed: int = 0) -> Problem:
     """The same with x itself as the code, so that forecasts are linear, as in the paper's task."""
     problem = cubic_top_one(seed)
-    source = f"{problem.source}, no encoder"
-    return replace(problem, encoder=Flat, network=Flat, source=source)
+    schedule, source = Training(lr=LINEAR_RATE), f"{problem.source}, no encoder"
+    return replace(problem, encoder=Flat, network=Flat, schedule=schedule, source=source)
