@@ -285,3 +285,26 @@ def test_the_table_of_the_papers_ablations(rows):
     assert {row["chosen_epoch"] for row in large} == {0}
     few, many = (regrets("dfl-gmm1", draws=n, epochs=5) for n in (10, 500))
     assert mean(many) > mean(few)
+
+
+def test_the_table_of_rates_on_the_zoo():
+    sys.path.insert(0, str(ROOT / "benchmarks" / "zoo"))
+    import rates
+
+    kept = rates.read(rates.KEPT)
+    found = rates.ratios(kept)
+    page = text("docs/decision-quality.md")
+    names = ("point forecast", "mixture of 3", "mixture of 10", "quantiles", "policy network")
+    keys = ("pe", "gmm3", "gmm10", "quantiles")
+    methods_of = [*(f"two-stage-{key}" for key in keys), "policy-net"]
+    everything = {rate: [] for rate in (0.001, 0.01)}
+    for name, method in zip(names, methods_of, strict=True):
+        cells = []
+        for rate, of_all in everything.items():
+            ratios = found[method, rate]
+            of_all += ratios
+            cells.append(f"{sum(ratios) / len(ratios):.3f} ({max(ratios):.3f})")
+        assert f"| {name} | {' | '.join(cells)} |" in page
+    means = [f"{sum(r) / len(r):.3f} ({max(r):.3f})" for r in everything.values()]
+    assert f"| all | {' | '.join(means)} |" in page
+    assert f"single fits on {len({row['problem'] for row in kept})} problems" in page
