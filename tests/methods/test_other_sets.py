@@ -37,7 +37,10 @@ def by_row():
 METHODS = {
     "DF2": (lambda t: cs.DF2(t, folds=2, training=SHORT), 2.0),
     "Costs": (lambda t: cs.DF2(t, folds=1, target=cs.Costs(), training=SHORT), 4.0),
-    "PolicyNet": (lambda t: cs.PolicyNet(t, training=cs.Training(epochs=40, progress=False)), 5.0),
+    "PolicyNet": (
+        lambda t: cs.PolicyNet(t, training=cs.Training(epochs=40, lr=1e-2, progress=False)),
+        5.0,
+    ),
     "TwoStage": (lambda t: cs.TwoStage(t, draws=200, training=SHORT), 5.0),
     "NearestNeighbours": (lambda t: cs.NearestNeighbours(t, k=30), 4.0),
     "ResidualSAA": (lambda t: cs.ResidualSAA(t, ridge=1e-4), 1.5),

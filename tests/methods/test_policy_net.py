@@ -98,7 +98,8 @@ def test_a_policy_that_starts_stuck_at_a_vertex_comes_back():
 def test_of_a_list_the_action_that_costs_least_on_average_is_taken(demand):
     task = Task(lambda y, a: (y - a).square().sum(-1), Finite([[1.2], [1.7], [2.2], [9.0]]))
     x, y = demand(600)
-    model = PolicyNet(task, training=Training(epochs=25, progress=False), ema=0.98).fit(x, y)
+    training = Training(epochs=25, lr=1e-2, progress=False)
+    model = PolicyNet(task, training=training, ema=0.98).fit(x, y)
     new, _ = demand(300, seed=1)
     a = model.decide(new)
     best = task.feasible.project(1.5 + new[:, :1])

@@ -215,7 +215,7 @@ def test_where_hindsight_misleads_the_forecast_stays_that_of_the_two_stage_metho
         "training": told(epochs=10, lr=1e-2),
     }
     start = TwoStage(lopsided(short=9.0), **settings).fit(x, y)
-    method = SOEBM(lopsided(short=9.0), samples=50, **settings).fit(x, y)
+    method = SOEBM(lopsided(short=9.0), samples=50, rates=(1.0,), **settings).fit(x, y)
     assert method.history_[1].best_epoch == -1
     assert method.history_[1].scores[-1] > 1.1 * method.history_[0].best
     assert torch.equal(method.decide(x), start.decide(x))
@@ -235,7 +235,7 @@ def test_where_the_forecast_has_the_wrong_shape_the_second_stage_helps():
         "training": told(epochs=6, lr=5e-3),
     }
     x, y = draw(400, 0)
-    method = SOEBM(task, samples=50, **settings).fit(x, y, val=draw(400, 1))
+    method = SOEBM(task, samples=50, rates=(1.0,), **settings).fit(x, y, val=draw(400, 1))
     start = TwoStage(task, **settings).fit(x, y, val=draw(400, 1))
     assert method.history_[1].best_epoch >= 0
     off, before = (float((m.decide(x) - 1).abs().mean()) for m in (method, start))
@@ -254,13 +254,30 @@ def test_the_second_stage_is_scored_after_every_step_of_all_rows(demand):
             return super().loss(energy, paid, best, *others)
 
     training = told(epochs=4, batch_size=16, smooth=3, score_every=2)
-    method = Counted(lopsided(), draws=20, samples=20, steps=6, training=training)
+    settings = {"draws": 20, "samples": 20, "steps": 6, "training": training}
+    method = Counted(lopsided(), rates=(1.0,), **settings)
     method.fit(x, y, val=(x[:50], y[:50]))
     scored = method.history_[1].scores
     assert set(calls) == {150}
     assert len(calls) == len(scored)
     assert len(set(scored)) == len(scored)
     assert method.chosen()["epoch"] == method.history_[1].best_epoch + 1
+
+
+def test_the_second_stage_tries_each_rate_from_the_same_start_and_keeps_the_best(demand):
+    x, y = demand(150)
+    settings = {"draws": 20, "samples": 20, "steps": 4, "training": told(epochs=4, lr=1e-2)}
+    fits = {
+        rates: SOEBM(lopsided(), rates=rates, **settings).fit(x, y)
+        for rates in ((0.3,), (3.0,), (0.3, 3.0))
+    }
+    start, low, high = fits[0.3, 3.0].history_
+    assert fits[0.3,].history_[0].scores == start.scores
+    assert fits[0.3,].history_[1].scores == low.scores
+    assert fits[3.0,].history_[1].scores == high.scores
+    least = min(h.best for rates in ((0.3,), (3.0,)) for h in fits[rates].history_)
+    assert min(h.best for h in fits[0.3, 3.0].history_) == least
+    assert sum(h.best_epoch >= 0 for h in (low, high)) <= 1
 
 
 # ---- whole fits

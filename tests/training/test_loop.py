@@ -194,10 +194,10 @@ def test_the_rate_falls_along_a_cosine():
     assert moved == pytest.approx([0.1 * (1 + cos(pi * e / 7)) / 2 for e in range(7)], abs=1e-6)
 
 
-def test_the_rate_is_the_papers_where_none_is_given():
+def test_the_rate_is_three_thousandths_where_none_is_given():
     model = Weight()
     fit(model, loss=model.falling, ema=None, batch_size=8, epochs=1)
-    assert model.w.item() == pytest.approx(-1e-3, abs=1e-8)
+    assert model.w.item() == pytest.approx(-3e-3, abs=1e-8)
 
 
 def test_without_decay_the_rate_stays():
