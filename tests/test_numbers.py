@@ -59,7 +59,8 @@ def made(problem, method, seed, regret, **changes):
     """A row as read from a store."""
     run = Run(problem, method, seed, changes)
     means = {"regret": regret, "cost": regret, "fit_seconds": 1.0, "decide_seconds": 1.0}
-    return {**blank(run), **means, "by_test_row": {}, "quick": False}
+    other = {"by_test_row": {}, "quick": False, "network": {"rate": 0.003}}
+    return {**blank(run), **means, **other}
 
 
 def test_the_table_of_the_readme_is_short_and_marks_clear_differences():

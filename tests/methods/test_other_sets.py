@@ -1,6 +1,7 @@
 """Sets that are functions of x in fit, and other sets in decide."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,9 @@ METHODS = {
     "DF2": (lambda t: cs.DF2(t, folds=2, training=SHORT), 2.0),
     "Costs": (lambda t: cs.DF2(t, folds=1, target=cs.Costs(), training=SHORT), 4.0),
     "PolicyNet": (
-        lambda t: cs.PolicyNet(t, training=cs.Training(epochs=40, lr=1e-2, progress=False)),
+        lambda t: cs.PolicyNet(
+            t, partial(cs.MLP, 4), training=cs.Training(epochs=40, lr=1e-2, progress=False)
+        ),
         5.0,
     ),
     "TwoStage": (lambda t: cs.TwoStage(t, draws=200, training=SHORT), 5.0),
