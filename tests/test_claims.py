@@ -13,6 +13,7 @@ import pytest
 from costscape import methods
 from costscape.bench.report import read_rows
 from costscape.bench.report.number_format import interval
+from costscape.bench.report.row_facts import is_earlier
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))  # scripts import each other
@@ -142,7 +143,7 @@ def test_the_sentences_on_problems_of_other_papers(rows, differences):
     assert "keep the forecast they start from" in page
     for degree in (1, 4, 6):
         seeds = by_seed(f"shortest-path-deg{degree}", "gap")
-        assert len(seeds) == 3
+        assert len(seeds) == 5
         for gaps in seeds.values():
             assert gaps["egl"] == gaps["lodl-pe"] == gaps["two-stage-pe"]
     assert "degrees 1 and 6 and ties with it at degree 4" in page
@@ -308,3 +309,18 @@ def test_the_table_of_rates_on_the_zoo():
     means = [f"{sum(r) / len(r):.3f} ({max(r):.3f})" for r in everything.values()]
     assert f"| all | {' | '.join(means)} |" in page
     assert f"single fits on {len({row['problem'] for row in kept})} problems" in page
+
+
+def test_how_many_rows_of_opponents_have_the_present_training(rows):
+    networks = [
+        row
+        for row in rows
+        if not row["method"].startswith((*PLAIN, "df2", "blend"))
+        and "+tuned" not in row["method"]
+        and not row["refused"]
+    ]
+    new = [row for row in networks if row["network"] is not None]
+    assert not any(is_earlier(row) for row in new)
+    assert all(is_earlier(row) for row in networks if row not in new)
+    sentence = f"{len(new)} of {len(networks):,} rows of opponents with networks have the present"
+    assert sentence in text("docs/contest.md")

@@ -24,8 +24,8 @@ WITHOUT_NETWORKS = [
     ("wind-farm", "constant", 0),
 ]
 NETWORKS = [  # that end alike on all machines
-    ("synthetic-convex", "two-stage-pe", 0),
-    ("synthetic-nonconvex", "two-stage-pe", 1),
+    ("synthetic-convex", "two-stage-linear-gmm3", 0),
+    ("synthetic-nonconvex", "two-stage-linear-gmm3", 1),
     ("synthetic-convex", "policy-net", 0),
 ]
 

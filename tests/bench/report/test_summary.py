@@ -258,3 +258,12 @@ def test_landscapes_are_read_and_incomplete_ones_refused(landscape, tmp_path):
     write_lines(tmp_path / "landscapes.jsonl", [landscape])
     with pytest.raises(ValueError, match=r"needs x, true, but .*landscapes\.jsonl"):
         read_landscapes(tmp_path)
+
+
+def test_a_run_is_compared_with_a_start_of_the_same_training_only(run):
+    rows = [run(method="two-stage-gmm1", seed=seed, regret=70.0) for seed in (0, 1)]
+    rows += [run(method="so-ebm-gmm1", seed=seed, regret=70.0) for seed in (0, 1)]
+    assert cell_of(rows, "so-ebm-gmm1").is_its_start
+    old = [{**row, "network": None} if row["method"] == "so-ebm-gmm1" else row for row in rows]
+    assert not cell_of(old, "so-ebm-gmm1").is_its_start
+    assert cell_of(old, "so-ebm-gmm1").judged == 0

@@ -203,10 +203,18 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
 
 
 def _starts(rows: list[Row], groups: dict[str, list[Row]]) -> dict[int, Row]:
-    """The two-stage runs, by seed, from which these runs start; none where they are not kept."""
+    """The two-stage runs, by seed, from which these runs start; none where they are not kept.
+
+    A run with the earlier training did not start from one with the present training.
+    """
     name = start_of(rows[0]["method"])
     same = groups.get(label(name, rows[0]["changes"]), []) if name else []
-    return {row["seed"]: row for row in _served(same)}
+    earlier = {row["seed"]: is_earlier(row) for row in rows}
+    return {
+        row["seed"]: row
+        for row in _served(same)
+        if is_earlier(row) == earlier.get(row["seed"], is_earlier(row))
+    }
 
 
 def _cell(rows: list[Row], measure: str, ours: Sequence[str], starts: Mapping[int, Row]) -> Cell:
