@@ -343,3 +343,14 @@ def test_how_many_rows_of_opponents_have_the_present_training(rows):
     assert all(is_earlier(row) for row in networks if row not in new)
     sentence = f"{len(new)} of {len(networks):,} rows of opponents with networks have the present"
     assert sentence in text("docs/contest.md")
+
+
+def test_the_sentence_on_so_ebm_on_shortest_paths(rows):
+    means = {}
+    for name in ("so-ebm-gmm1", "two-stage-gmm1"):
+        key = ("shortest-path-deg1", name)
+        gaps = [row["gap"] for row in rows if (row["problem"], row["method"]) == key]
+        assert len(gaps) == 5
+        means[name] = sum(gaps) / 5
+    sentence = "the mean gap is {:.3f}, from {:.3f}, five seeds".format(*means.values())
+    assert sentence in text("docs/methods/forecasts.md")
