@@ -25,6 +25,7 @@ KEYS = {
     *("problem", "method", "seed", "changes", "regret", "cost", "gap", "standard_error"),
     *("refused", "error", "fit_seconds", "decide_seconds", "rows", "epochs", "chosen_epoch"),
     *("curve", "peak_memory", "device", "versions", "source", "recipe", "commit", "made", "quick"),
+    "network",
     *("block", "test_rows", "chosen"),
 }
 
