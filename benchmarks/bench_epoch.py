@@ -2,8 +2,8 @@
 
 The convex synthetic problem, 3,500 training pairs, batches of 64, M = 100 draws, CPU seconds of
 one thread, with the validation of each epoch. A method that starts from a two-stage fit pays for
-both stages, DFL for its second one twice, at two rates, and df2 for all its networks, four of each
-form. What is not spent in epochs, such as fitting LODL's
+both stages, DFL and SO-EBM for the second one twice, at two rates, and df2 for all its networks,
+four of each form. What is not spent in epochs, such as fitting LODL's
 losses, stands beside; methods without epochs show their whole fit there. The rows are kept in
 benchmarks/results/epochs.json, with the processor they were made on; --table prints them again.
 Alone it takes minutes; as one question of run.py it asks a few of the methods, and keeps nothing.
