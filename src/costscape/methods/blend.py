@@ -61,7 +61,7 @@ class Blend(EnsembleMethod):
     5
     """
 
-    default_rate: ClassVar[float | None] = None  # DF2 and the mixture have different ones
+
 
     task: Task
     methods: Sequence[Method] | None = None

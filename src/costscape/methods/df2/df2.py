@@ -38,10 +38,10 @@ from costscape.models.outcome_network import SINGLE, name_of, suitable, usual_po
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
+from costscape.training.settings import RATE
 from costscape.training.fit_state import twin
 from costscape.training.settings import Count, Decay, NotNegative
 
-RATE = 1e-2  # of 1e-3, 3e-3 and 1e-2 the best on the zoo (benchmarks/zoo)
 
 
 @dataclass
@@ -89,7 +89,6 @@ class DF2(Presets, EnsembleMethod):
     4
     """
 
-    default_rate: ClassVar[float | None] = RATE
 
     task: Task
     encoder: Builder | None = None
