@@ -114,7 +114,7 @@ def test_device_none_is_where_torch_can_run_and_a_name_is_taken_as_given():
     assert Training(device="meta").where().type == "meta"
 
 
-# ---- epochs and patience that are not given
+# ---- epochs that are not given
 
 
 @pytest.mark.parametrize("batch", [1, 64, 100])
@@ -127,14 +127,12 @@ def test_epochs_that_are_not_given_make_about_a_thousand_steps(rows, batch):
         assert steps * training.epochs >= 1000
     if training.epochs > 8:
         assert steps * (training.epochs - 1) < 1000
-    assert training.patience == max(1, training.epochs // 5)
+    assert training.patience is None
 
 
 def test_what_is_given_stays():
     given = Training(epochs=3, patience=9, lr=0.5)
     assert given.for_rows(10**6) == given
-    assert Training(epochs=4).for_rows(10).patience == 1
-    assert Training(epochs=50).for_rows(10).patience == 10
     assert Training(patience=7).for_rows(64_000) == Training(epochs=8, patience=7)
 
 
@@ -297,6 +295,14 @@ def test_a_fit_stops_after_patience_epochs_without_a_better_score():
     assert model.w.item() == weights[1][0].item()
 
 
+def test_without_patience_a_fit_goes_to_its_end():
+    model = Weight()
+    score, weights = scripted([3, 2, 5, 5, 5, 1])
+    history = fit(model, loss=model.falling, score=score, ema=None, smooth=1, patience=None)
+    assert history.scores == [3, 2, 5, 5, 5, 1]
+    assert model.w.item() == weights[5][0].item()
+
+
 @pytest.mark.parametrize("ema", [None, 0.9])
 def test_a_start_that_no_epoch_betters_is_kept(ema):
     scores, told = [5, 3, 4, 6], {"ema": ema, "epochs": 4, "smooth": 1}
@@ -330,12 +336,13 @@ LONG_STEPS = {
 }
 
 
+@pytest.mark.parametrize("patience", [2, None])
 @pytest.mark.parametrize("steps", [1, 2])  # an epoch: the rise is after or inside the first
-def test_steps_too_long_for_any_epoch_to_better_the_start_become_a_tenth(steps):
+def test_steps_too_long_for_any_epoch_to_better_the_start_become_a_tenth(steps, patience):
     model = Bowl(0.2)
-    told = {**LONG_STEPS, "batch_size": 8 // steps}
+    told = {**LONG_STEPS, "batch_size": 8 // steps, "patience": patience}
     history = fit(model, loss=model.loss, score=model.score, **told)
-    # two epochs of patience after the first, then from the start again, once a rate
+    # two epochs after the first, a fifth of 12 without patience, then from the start again
     starts = [i for i, w in enumerate(model.seen) if w == pytest.approx(0.2)]
     assert starts[:2] == [0, 3 * steps]
     first_steps = [abs(model.seen[i + 1] - 0.2) for i in starts[:2]]

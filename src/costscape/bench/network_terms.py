@@ -18,7 +18,7 @@ def network_terms(method: Method, train: Dataset) -> dict[str, Any] | None:
 
     Args:
         method: unfitted, or a CrossFit of one.
-        train: the training rows, which set epochs and patience where the settings leave them open.
+        train: the training rows, which set the epochs where the settings leave them open.
     """
     inner = inner_of(method)
     training = inner.trains()

@@ -185,6 +185,8 @@ def _resolved_defaults(method: Method, problem: Problem) -> dict[str, Any]:
     training = method.trains()
     if training is not None and training.epochs is None:
         defaults = {**defaults, "epochs": training.for_rows(len(problem.data.train)).epochs}
+    if training is not None and training.patience is None:
+        defaults = {**defaults, "patience": None}  # it was a part of the epochs in earlier rows
     # the key is part of the recipe hashes of kept rows, so it keeps its first name
     return {"unsaid": defaults} if defaults else {}
 

@@ -15,6 +15,7 @@ from costscape.training.compiled_loss import Loss, compiled
 from costscape.training.settings import RATE, Training
 
 Score = Callable[[nn.Module], float]  # of a network in eval mode; less is better
+TRIAL = 5  # a fit that is never better than its start may begin again after this part of it
 
 
 class Diverged(RuntimeError):
@@ -84,7 +85,7 @@ class FitState:
     Args:
         fit: what is fitted.
         data: the rows, of which ``fit.rows`` are used.
-        training: the settings; epochs and patience of None are set for the number of rows.
+        training: the settings; epochs of None are set for the number of rows.
         capturable: whether steps are captured as a CUDA graph. The rate is then a tensor.
     """
 
@@ -92,8 +93,7 @@ class FitState:
         self.fit, self.data, model = fit, data, fit.model
         self.training = training = training.for_rows(fit.count(data))
         assert training.epochs is not None
-        assert training.patience is not None
-        self.epochs, self.patience = training.epochs, training.patience
+        self.epochs = training.epochs
         self.loss = compiled(fit.loss) if training.compile else fit.loss
         self.device = device = next(model.parameters()).device
         self.lr = training.lr or RATE
@@ -115,12 +115,15 @@ class FitState:
 
     def is_over(self, epoch: int) -> bool:
         """Whether early stopping ends the fit before this epoch."""
-        return self._has_waited(epoch) and not self._went_too_far()
+        stops = self.training.patience is not None and self._has_waited(epoch)
+        return stops and not self._went_too_far()
 
     def _has_waited(self, epoch: int) -> bool:
+        """Whether no epoch was better for the patience; for a fifth of all where none is set."""
         ready = min(self.training.smooth, self.epochs) - 1  # no epoch before it can be kept
         waited = epoch - max(self.history.best_epoch, self.began + ready)
-        return self.fit.score is not None and waited > self.patience
+        patience = self.training.patience or max(1, self.epochs // TRIAL)
+        return self.fit.score is not None and waited > patience
 
     def _went_too_far(self) -> bool:
         """Whether the loss has risen and no epoch was better than the start: steps too long."""
@@ -132,7 +135,7 @@ class FitState:
         Before the first epoch the start is scored: training may lead away from a good one. A fit
         whose steps were too long begins again here, in the epochs that are left.
         """
-        if self._has_waited(epoch):
+        if self._has_waited(epoch) and self._went_too_far():
             self._begin_again(epoch)
         if epoch == 0 and self.fit.score is not None:
             with torch.no_grad():

@@ -15,7 +15,6 @@ import torch
 RATE = 3e-3  # of Adam; with 1e-3 and 1e-2 networks decide worse on the zoo (benchmarks/zoo)
 STEPS = 1000  # of Adam in a fit whose number of epochs is not given (benchmarks/zoo)
 EPOCHS = (8, 100)  # the fewest and the most epochs of such a fit
-PATIENCE = 5  # early stopping waits for this part of the epochs, where it is not given
 
 
 @dataclass(frozen=True)
@@ -159,8 +158,10 @@ class Training(Checked):
         weight_decay: float, default 0. Weight decay of Adam.
         decay: bool, default True. The rate falls to 0 along a cosine over the epochs.
         patience: int, default None. Epochs that early stopping waits for a better validation
-            score; None waits for a fifth of all. Where none was better than the start and the loss
-            has risen, the fit then begins again with a tenth of the rate.
+            score. None never stops early, since a score that rests while the rate is high may fall
+            again as the rate does (benchmarks/zoo). The best epoch is kept either way. Where after
+            these epochs, a fifth of all for None, none was better than the start and the loss has
+            risen, the fit begins again with a tenth of the rate.
         smooth: int, default 1. Epochs over which the validation score is averaged before epochs
             are compared. The first ``smooth - 1`` epochs are never chosen.
         score_every: int, default 1. Epochs from one validation score to the next; more than 1
@@ -207,7 +208,7 @@ class Training(Checked):
             ) from None
 
     def for_rows(self, rows: int) -> "Training":
-        """The same settings with epochs and patience set for this number of training rows.
+        """The same settings with epochs set for this number of training rows.
 
         >>> Training().for_rows(300).epochs, Training().for_rows(40_000).epochs
         (100, 8)
@@ -215,7 +216,7 @@ class Training(Checked):
         least, most = EPOCHS
         steps = ceil(rows / self.batch_size)
         epochs = self.epochs or min(max(ceil(STEPS / steps), least), most)
-        return replace(self, epochs=epochs, patience=self.patience or max(1, epochs // PATIENCE))
+        return replace(self, epochs=epochs)
 
     def where(self) -> torch.device:
         """The device of the fit."""

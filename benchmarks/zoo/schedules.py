@@ -1,0 +1,118 @@
+"""Which rate and which patience serve the networks of all methods on many problems?
+
+Each row is one single fit of one method on one problem of the zoo, or on a synthetic problem
+drawn with a seed that no kept run has; encoder and number of steps are those of all networks.
+``part`` is the part of the epochs for which early stopping waits, None where it never stops. The
+table has, for each method, rate and part, the mean and the worst ratio of regret to that with a
+rate of 3e-3 and no early stopping. Rows are kept in schedules.jsonl; `code` is the commit they
+were made by.
+
+    python benchmarks/zoo/schedules.py                        # the table of the kept rows
+    python benchmarks/zoo/schedules.py --run --out FILE       # all that FILE lacks
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from statistics import mean
+
+KEPT = Path(__file__).with_suffix(".jsonl")
+METHODS = (
+    "df2-quick",
+    "two-stage-gmm3",
+    "two-stage-quantiles",
+    "policy-net",
+    "two-stage-pe",
+)
+BASE = (3e-3, None)
+SCHEDULES = (BASE, (1e-2, None), (1e-3, None), (3e-3, 5), (1e-2, 5))
+
+
+def run(problem, name, rate, part, device="cpu"):
+    """The row of one fit."""
+    import torch
+
+    import costscape as cs
+    from costscape.bench.method_names import method_of
+    from costscape.bench.problem_names import problem_named
+    from costscape.bench.provenance import commit
+
+    torch.set_num_threads(1)
+    made, _, seed = problem.partition(" seed ")
+    p = problem_named(made)(int(seed or 0))
+    method, data = method_of(name)(p, 0), p.data
+    training = replace(method.trains(), lr=rate, device=device, progress=False)
+    if part is not None:
+        epochs = training.for_rows(len(data.train)).epochs
+        training = replace(training, patience=max(1, epochs // part))
+    method = method.changed(training=training)
+    method.fit(data.train.x, data.train.y, val=(data.val.x, data.val.y))
+    found = cs.evaluate(method, data.test.x, data.test.y, truth=p.truth)
+    return {
+        "problem": problem,
+        "method": name,
+        "rate": rate,
+        "part": part,
+        "regret": found.regret,
+        "gap": found.gap,
+        "seconds": round(found.fit_seconds, 2),
+        "code": commit(),
+    }
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def ratios(rows):
+    """By method and schedule: of each problem that has BASE, regret over that with BASE."""
+    regret = defaultdict(dict)
+    for row in rows:
+        regret[row["method"], row["problem"]][row["rate"], row["part"]] = row["regret"]
+    found = defaultdict(list)
+    for (method, _), by_schedule in sorted(regret.items()):
+        if set(by_schedule) >= set(SCHEDULES) and by_schedule[BASE] > 0:
+            for schedule in SCHEDULES:
+                found[method, schedule].append(by_schedule[schedule] / by_schedule[BASE])
+    return found
+
+
+def table(rows):
+    """Lines of text: method, rate, part, mean and worst ratio, number of problems."""
+    found = ratios(rows)
+    for schedule in SCHEDULES:
+        found["all opponents", schedule] = [
+            ratio for name in METHODS[1:] for ratio in found[name, schedule]
+        ]
+    return [
+        f"{name:20} {rate:<6g} {part or 'none':<5} {mean(of):.3f} {max(of):.3f} n={len(of)}"
+        for (name, (rate, part)), of in found.items()
+        if of
+    ]
+
+
+def main():
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--run", action="store_true", help="make the rows that --out lacks")
+    asked.add_argument("--out", type=Path, default=KEPT, help="file of the rows")
+    asked.add_argument(
+        "--problem", nargs="*", help="of the zoo; those of the kept rows by default"
+    )
+    given = asked.parse_args()
+    if given.run:
+        there = read(given.out) if given.out.exists() else []
+        done = {(r["problem"], r["method"], r["rate"], r["part"]) for r in there}
+        problems = given.problem or sorted({row["problem"] for row in read(KEPT)})
+        for problem, method, (rate, part) in product(problems, METHODS, SCHEDULES):
+            if (problem, method, rate, part) not in done:
+                row = run(problem, method, rate, part)
+                with given.out.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+    print("\n".join(table(read(given.out))))
+
+
+if __name__ == "__main__":
+    main()
