@@ -2,10 +2,10 @@
 
 Each row is one single fit of one method on one problem of the zoo, or on a synthetic problem
 drawn with a seed that no kept run has; encoder and number of steps are those of all networks.
-``part`` is the part of the epochs for which early stopping waits, None where it never stops. The
-table has, for each method, rate and part, the mean and the worst ratio of regret to that with a
-rate of 3e-3 and no early stopping. Rows are kept in schedules.jsonl; `code` is the commit they
-were made by.
+Early stopping waits for one part in ``part`` of the epochs; with None it never stops. The table
+has, for each method, rate and part, the mean and the worst ratio of regret to that with a rate of
+3e-3 and a fifth of the epochs, the default, and the mean seconds of a fit. Rows are kept in
+schedules.jsonl; `code` is the commit they were made by.
 
     python benchmarks/zoo/schedules.py                        # the table of the kept rows
     python benchmarks/zoo/schedules.py --run --out FILE       # all that FILE lacks
@@ -27,8 +27,8 @@ METHODS = (
     "policy-net",
     "two-stage-pe",
 )
-BASE = (3e-3, None)
-SCHEDULES = (BASE, (1e-2, None), (1e-3, None), (3e-3, 5), (1e-2, 5))
+BASE = (3e-3, 5)
+SCHEDULES = (BASE, (1e-2, 5), (1e-3, None), (3e-3, None), (1e-2, None))
 
 
 def run(problem, name, rate, part, device="cpu"):
@@ -45,10 +45,9 @@ def run(problem, name, rate, part, device="cpu"):
     p = problem_named(made)(int(seed or 0))
     method, data = method_of(name)(p, 0), p.data
     training = replace(method.trains(), lr=rate, device=device, progress=False)
-    if part is not None:
-        epochs = training.for_rows(len(data.train)).epochs
-        training = replace(training, patience=max(1, epochs // part))
-    method = method.changed(training=training)
+    epochs = training.for_rows(len(data.train)).epochs
+    patience = epochs if part is None else max(1, epochs // part)
+    method = method.changed(training=replace(training, patience=patience))
     method.fit(data.train.x, data.train.y, val=(data.val.x, data.val.y))
     found = cs.evaluate(method, data.test.x, data.test.y, truth=p.truth)
     return {
@@ -81,14 +80,18 @@ def ratios(rows):
 
 
 def table(rows):
-    """Lines of text: method, rate, part, mean and worst ratio, number of problems."""
-    found = ratios(rows)
+    """Lines of text: method, rate, part, mean and worst ratio, seconds, number of problems."""
+    found, seconds = ratios(rows), defaultdict(list)
+    for row in rows:
+        for name in (row["method"], *(["all opponents"] * (row["method"] in METHODS[1:]))):
+            seconds[name, (row["rate"], row["part"])].append(row["seconds"])
     for schedule in SCHEDULES:
         found["all opponents", schedule] = [
             ratio for name in METHODS[1:] for ratio in found[name, schedule]
         ]
     return [
-        f"{name:20} {rate:<6g} {part or 'none':<5} {mean(of):.3f} {max(of):.3f} n={len(of)}"
+        f"{name:20} {rate:<6g} {part or 'none':<5} {mean(of):.3f} {max(of):6.3f} "
+        f"{mean(seconds[name, (rate, part)]):.1f} s  n={len(of)}"
         for (name, (rate, part)), of in found.items()
         if of
     ]
