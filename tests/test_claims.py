@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 from inspect import isabstract
 from pathlib import Path
-from statistics import stdev
+from statistics import mean, stdev
 
 import pytest
 
@@ -153,32 +153,36 @@ def test_the_sentences_on_problems_of_other_papers(rows, differences):
                 found.setdefault(row["seed"], {})[row["method"]] = row[name]
         return found
 
-    assert "keep the forecast they start from" in page
+    kept, runs = 0, 0
     for degree in (1, 4, 6):
         seeds = by_seed(f"shortest-path-deg{degree}", "gap")
         assert len(seeds) == 5
         for gaps in seeds.values():
-            assert gaps["egl"] == gaps["lodl-pe"] == gaps["two-stage-pe"]
+            assert gaps["egl"] == gaps["two-stage-pe"]
+            kept, runs = kept + (gaps["lodl-pe"] == gaps["two-stage-pe"]), runs + 1
+    assert (
+        f"EGL keeps the forecast it starts from, and so does LODL in {kept} of {runs} runs" in page
+    )
     assert "degree 1 and ties with it at degrees 4 and 6" in page
-    assert "One network of DF2 ties with the best single opponent, quantiles, at degree 1" in page
+    assert "the best single opponent, quantiles, at degrees 1 and 4" in page
     verdicts = {}
     for degree in (1, 4, 6):
         line = line_of(f"shortest-path-deg{degree}", quality.SINGLE)
         assert line.best.label == "two-stage-quantiles"
         verdicts[degree] = line.first.difference.verdict
         gaps = [cell.score.mean for cell in (line.ours["df2-quick"], line.best)]
-        if degree != 1:
+        if degree == 6:
             assert "{:.3f} against {:.3f}".format(*gaps) in page
-    assert verdicts == {1: "tie", 4: "worse", 6: "worse"}
+    assert verdicts == {1: "tie", 4: "tie", 6: "worse"}
     assert {differences[f"shortest-path-deg{degree}"].verdict for degree in (4, 6)} == {"tie"}
 
 
 def test_the_sentences_on_scheduling(rows, differences):
     page = text("docs/contest.md")
     line = line_of("scheduling", quality.SINGLE)
-    assert "On scheduling the policy network has the lowest mean cost of all single fits" in page
-    assert (line.best.label, line.first.difference.verdict) == ("policy-net", "tie")
-    assert line.first.difference.mean > 0
+    assert "On scheduling one network of DF2 has the lowest mean cost of all single fits" in page
+    assert (line.best.label, line.first.difference.verdict) == ("dfl-gmm1", "tie")
+    assert line.first.difference.mean < 0
     costs = {}
     for row in rows:
         if row["problem"] == "scheduling" and not row["changes"]:
@@ -186,9 +190,14 @@ def test_the_sentences_on_scheduling(rows, differences):
     start = costs["two-stage-gmm1"]
     assert "DFL lowers the cost of the Gaussian forecast that it starts from" in page
     assert all(cost < start[seed] - 0.1 for seed, cost in costs["dfl-gmm1"].items())
-    assert len(costs["so-ebm-gmm1"]) == 3
-    assert all(cost > start[seed] - 0.001 for seed, cost in costs["so-ebm-gmm1"].items())
-    assert f"{sum(start.values()) / 3:.2f} a day, costs less than the published SO-EBM" in page
+    kept = costs["so-ebm-gmm1"]
+    assert {
+        row["chosen_epoch"]
+        for row in rows
+        if row["method"] == "so-ebm-gmm1" and row["problem"] == "scheduling"
+    } == {0}
+    costs = [sum(each.values()) / len(each) for each in (kept, start)]
+    assert "{:.2f} a day in its rows and {:.2f} now, costs less than the".format(*costs) in page
     assert "DF2's default has the lowest mean, and ties with the Gaussian" in page
     assert line_of("scheduling", quality.CROSSFITTED).best.label == "two-stage-gmm1+crossfit"
     assert differences["scheduling"].verdict == "tie"
@@ -203,15 +212,17 @@ def test_the_sentences_on_one_resource_with_linear_forecasts(rows):
             name = (row["method"], row["changes"].get("steps"))
             found.setdefault(name, {})[row["seed"]] = row["regret"]
     means = {name: sum(each.values()) / len(each) for name, each in found.items()}
-    assert all(len(each) == 3 for each in found.values())
+    assert all(
+        len(each) == (3 if name.startswith(PLAIN) else 5) for (name, _), each in found.items()
+    )
     long, start = ("so-ebm-gmm1", 200), ("two-stage-gmm1", None)
     assert min(means, key=means.get) == long
     assert f"{means[long]:.2f} with 200 steps, from a Gaussian with {means[start]:.2f}" in page
     assert f"regret {means[long]:.2f} with `steps=200`, from {means[start]:.2f}" in text(
         "docs/methods/forecasts.md"
     )
-    short = found["so-ebm-gmm1", None]
-    assert sum(short[seed] < found[start][seed] - 1 for seed in short) == 2
+    assert "With its 50 steps it does not gain" in page
+    assert means["so-ebm-gmm1", None] > means[start] - 0.05
     lodl, egl, least = (means[name, None] for name in ("lodl-pe", "egl", "two-stage-pe"))
     assert f"LODL ({lodl:.2f}) and EGL ({egl:.2f})" in page
     assert f"hardly gain on least squares ({least:.2f})" in page
@@ -220,12 +231,23 @@ def test_the_sentences_on_one_resource_with_linear_forecasts(rows):
     assert means["df2-quick", None] > means["constant", None] - 0.1
 
 
-def test_the_sentence_on_the_wind_farm():
-    line = line_of("wind-farm", quality.SINGLE)
-    assert line.first.difference.verdict == "worse"
-    assert line.best.label.startswith("two-stage-gmm10")
-    sentence = "a higher regret on the wind farm than a mixture of ten Gaussians"
-    assert sentence in text("docs/contest.md")
+def test_the_sentences_on_one_network_on_wind_and_on_origins(rows):
+    page = text("docs/contest.md")
+    line = line_of("wind", quality.SINGLE)
+    assert (line.best.label, line.first.difference.verdict) == ("policy-net", "tie")
+    ours, theirs, paper = (
+        cell.score.mean for cell in (line.ours["df2-quick"], line.best, line.ours["df2-paper"])
+    )
+    assert (
+        f"On wind its mean regret, {ours:.1f}, is above that of a policy network, {theirs:.1f}, "
+        f"with a wide interval; the paper's settings have {paper:.1f}"
+    ) in page
+    origins = [line for line in lines_of(quality.CROSSFITTED) if "5 origins" in line.problem]
+    assert {line.first.difference.verdict for line in origins} == {"tie"}
+    for name in ("inventory", "inventory-items 1-10"):
+        line = line_of(f"{name}, 5 origins", quality.CROSSFITTED)
+        pair = line.best.score.mean, line.ours["df2"].score.mean
+        assert "{:.2f} against {:.2f}".format(*pair) in page
 
 
 def test_the_sentences_on_the_vaccine_wave():
@@ -269,9 +291,6 @@ def test_the_table_of_the_papers_ablations(rows):
     def regrets(method, **changes):
         return wind[method, *sorted(changes.items())]
 
-    def mean(found):
-        return sum(found) / len(found)
-
     def variants(name, *values):
         found = [regrets("df2-paper", **{name: v}) for v in values]
         assert all(len(each) == 5 for each in found)
@@ -307,27 +326,38 @@ def test_the_table_of_the_papers_ablations(rows):
     assert mean(many) > mean(few)
 
 
-def test_the_table_of_rates_on_the_zoo():
+def test_the_table_of_schedules_on_the_zoo():
     sys.path.insert(0, str(ROOT / "benchmarks" / "zoo"))
-    import rates
+    import schedules
 
-    kept = rates.read(rates.KEPT)
-    found = rates.ratios(kept)
+    kept = schedules.read(schedules.KEPT)
+    found = schedules.ratios(kept)
     page = text("docs/decision-quality.md")
-    names = ("point forecast", "mixture of 3", "mixture of 10", "quantiles", "policy network")
-    keys = ("pe", "gmm3", "gmm10", "quantiles")
-    methods_of = [*(f"two-stage-{key}" for key in keys), "policy-net"]
-    everything = {rate: [] for rate in (0.001, 0.01)}
-    for name, method in zip(names, methods_of, strict=True):
-        cells = []
-        for rate, of_all in everything.items():
-            ratios = found[method, rate]
-            of_all += ratios
-            cells.append(f"{sum(ratios) / len(ratios):.3f} ({max(ratios):.3f})")
+    names = {
+        "df2-quick": "DF2, one network",
+        "two-stage-pe": "point forecast",
+        "two-stage-gmm3": "mixture of 3",
+        "two-stage-quantiles": "quantiles",
+        "policy-net": "policy network",
+    }
+    columns = [(1e-2, 5), (3e-3, None), (1e-3, None), (1e-2, None)]
+    everything = {column: [] for column in columns}
+    for method, name in names.items():
+        for column in columns:
+            everything[column] += found[method, column] * (method != "df2-quick")
+        cells = [f"{mean(of):.3f} ({max(of):.3f})" for of in (found[method, c] for c in columns)]
         assert f"| {name} | {' | '.join(cells)} |" in page
-    means = [f"{sum(r) / len(r):.3f} ({max(r):.3f})" for r in everything.values()]
-    assert f"| all | {' | '.join(means)} |" in page
-    assert f"single fits on {len({row['problem'] for row in kept})} problems" in page
+    cells = [f"{mean(of):.3f} ({max(of):.3f})" for of in everything.values()]
+    assert f"| all opponents | {' | '.join(cells)} |" in page
+    problems = {row["problem"] for row in kept}
+    drawn = [problem for problem in problems if " seed " in problem]
+    assert (len(problems) - len(drawn), len(drawn)) == (32, 10)
+    assert "on 32 problems of the zoo and ten synthetic ones" in page
+    seconds = {
+        part: mean(row["seconds"] for row in kept if (row["rate"], row["part"]) == (3e-3, part))
+        for part in (5, None)
+    }
+    assert 2.5 < seconds[None] / seconds[5] < 3.5  # "three times as long"
 
 
 def test_how_many_rows_of_opponents_have_the_present_training(rows):

@@ -185,7 +185,7 @@ def test_what_settings_of_none_stand_for_is_in_the_recipe(monkeypatch):
 @pytest.mark.parametrize("name", ["two-stage-gmm3", "policy-net", "lodl-pe", "egl+crossfit"])
 def test_the_encoder_and_the_rate_that_all_networks_share_are_in_the_recipe(monkeypatch, name):
     before, tuned = recipe(name), recipe(name, lr=0.02)
-    monkeypatch.setattr(method.Method, "default_rate", 0.02)
+    monkeypatch.setattr(method, "RATE", 0.02)
     faster = recipe(name)
     assert recipe(name, lr=0.02) == tuned
     monkeypatch.setattr(method, "by_shape", lambda shape: partial(MLP, 2, hidden=7))

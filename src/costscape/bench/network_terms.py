@@ -9,6 +9,7 @@ from costscape.bench.search_space import inner_of
 from costscape.data import Dataset
 from costscape.methods import Method
 from costscape.methods.saving import from_json
+from costscape.training.settings import RATE
 
 SEVERAL = "several"  # candidates with different encoders
 
@@ -30,7 +31,7 @@ def network_terms(method: Method, train: Dataset) -> dict[str, Any] | None:
     return {
         "encoder": encoder,
         "dropout": dropout,
-        "rate": training.lr or inner.default_rate or SEVERAL,
+        "rate": training.lr or RATE,
         "batch": now.batch_size,
         "epochs": now.epochs,
         "steps": now.epochs * ceil(len(train) / now.batch_size),

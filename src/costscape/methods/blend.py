@@ -8,7 +8,7 @@ Wolpert, Stacked Generalization, Neural Networks 1992, with decision costs in pl
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from costscape.data import Dataset, join
 from costscape.methods.df2.df2 import DF2
@@ -60,8 +60,6 @@ class Blend(EnsembleMethod):
     >>> cs.Blend(task, [cs.NearestNeighbours(task), cs.RandomForest(task)], folds=5).folds
     5
     """
-
-
 
     task: Task
     methods: Sequence[Method] | None = None

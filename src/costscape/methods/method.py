@@ -48,8 +48,6 @@ class Method(Estimator):
     Attributes:
         task: Task. The cost and the feasible set.
         seed: int. Seed of all random numbers of the fit.
-        default_rate: float or None. The learning rate where ``training`` has none; None where
-            candidates have different ones.
 
     >>> import numpy as np
     >>> import costscape as cs
@@ -60,7 +58,6 @@ class Method(Estimator):
     (5, 2)
     """
 
-    default_rate: ClassVar[float | None] = RATE
     takes_context: ClassVar[bool] = True  # whether it serves cost(y, a, x)
     takes_row_sets: ClassVar[bool] = True  # whether it serves sets that are functions of x
 
@@ -75,8 +72,8 @@ class Method(Estimator):
     def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
         """Return what settings left at None stand for on such data, as JSON."""
         training, found = self.trains(), dict[str, Any]()
-        if training is not None and training.lr is None and self.default_rate is not None:
-            found["rate"] = self.default_rate
+        if training is not None and training.lr is None:
+            found["rate"] = RATE
         if getattr(self, "encoder", False) is None:
             found["encoder"] = saving.to_json(by_shape(tuple(train.x.shape[1:])))
         return found

@@ -6,6 +6,7 @@ from math import sqrt
 from costscape.block_bootstrap import Difference
 from costscape.data import Dataset
 from costscape.training import Training
+from costscape.training.settings import RATE
 
 EPOCHS = 4  # over the rows of an update
 STEPS = 0.015  # of those of a full fit, or more where there are many new rows
@@ -28,7 +29,7 @@ class NewRows:
     pool: Dataset
     share: float
 
-    def training(self, training: Training, rate: float) -> Training:
+    def training(self, training: Training) -> Training:
         """A short schedule without checkpoint and progress bar.
 
         The rate of the fit is multiplied by the root of the share of new rows: few new rows move
@@ -38,7 +39,7 @@ class NewRows:
             training,
             epochs=EPOCHS,
             patience=EPOCHS,
-            lr=sqrt(self.share) * (training.lr or rate),
+            lr=sqrt(self.share) * (training.lr or RATE),
             checkpoint=None,
             progress=False,
         )

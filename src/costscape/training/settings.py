@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 import torch
 
-RATE = 3e-3  # of Adam; with 1e-3 and 1e-2 networks decide worse on the zoo (benchmarks/zoo)
+RATE = 3e-3  # of Adam; 1e-3 decides worse, 1e-2 no better and at times much worse (benchmarks/zoo)
 STEPS = 1000  # of Adam in a fit whose number of epochs is not given (benchmarks/zoo)
 EPOCHS = (8, 100)  # the fewest and the most epochs of such a fit
 PATIENCE = 5  # early stopping waits for this part of the epochs, where it is not given
@@ -155,7 +155,7 @@ class Training(Checked):
             1,000 steps, from 8 to 100, so that one schedule serves a few hundred rows and many
             thousands.
         batch_size: int, default 64. Rows in a step.
-        lr: float, default None. Learning rate of Adam; None takes 3e-3, and 1e-2 for DF2.
+        lr: float, default None. Learning rate of Adam; None takes 3e-3.
         weight_decay: float, default 0. Weight decay of Adam.
         decay: bool, default True. The rate falls to 0 along a cosine over the epochs.
         patience: int, default None. Epochs that early stopping waits for a better validation

@@ -88,8 +88,8 @@ def sources(rows: Iterable[Row]) -> dict[str, int]:
 def is_earlier(row: Row) -> bool:
     """Whether a network of the row is from before all methods had one encoder and one training.
 
-    Such rows do not name the terms of their networks. Those of searches and of the paper's settings
-    have not changed since.
+    Such rows do not name the terms of their networks. Those of searches and of the paper's
+    settings have not changed since.
     """
     method = str(row["method"])
     same = method.startswith(("df2-paper", *WITHOUT_NETWORKS)) or "+tuned" in method

@@ -11,7 +11,7 @@ UAI 2025.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -38,10 +38,8 @@ from costscape.models.outcome_network import SINGLE, name_of, suitable, usual_po
 from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training import Fit, Training, fit_all
-from costscape.training.settings import RATE
 from costscape.training.fit_state import twin
-from costscape.training.settings import Count, Decay, NotNegative
-
+from costscape.training.settings import RATE, Count, Decay, NotNegative
 
 
 @dataclass
@@ -88,7 +86,6 @@ class DF2(Presets, EnsembleMethod):
     >>> cs.DF2(cs.problems.inventory()).folds
     4
     """
-
 
     task: Task
     encoder: Builder | None = None
@@ -147,7 +144,7 @@ class DF2(Presets, EnsembleMethod):
         device = self.training.where()
         train, val = (part.to(device, part.x.dtype) for part in (train, val))
         fit = self.begin(train, val)
-        self.history_ = fit_all([fit], train, self.schedule())
+        self.history_ = fit_all([fit], train, self.training)
         self.model_ = fit.model.eval()
 
     def _updated(self, batch: NewRows) -> nn.Module | None:
@@ -158,12 +155,8 @@ class DF2(Presets, EnsembleMethod):
         pairs = join(batch.old, batch.new)
         objectives = objectives_of(self.target, task, pairs, self.outcome_share, self.seed)
         fit = Fit(model, partial(self.loss, objectives, model), self.seed, ema=self.ema)
-        fit_all([fit], batch.pool, batch.training(self.training, RATE))
+        fit_all([fit], batch.pool, batch.training(self.training))
         return model.eval()
-
-    def schedule(self) -> Training:
-        """The training settings with DF2's rate."""
-        return replace(self.training, lr=self.training.lr or RATE)
 
     def begin(self, train: Dataset, val: Dataset) -> Fit:
         """A fresh network and what it is fitted to, on the device of the pairs."""

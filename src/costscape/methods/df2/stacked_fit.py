@@ -26,7 +26,7 @@ def fit_stacked(methods: Sequence[Any], folds: Sequence[Fold], pairs: Dataset) -
         method.x_shape_, method.y_shape_ = tuple(pairs.x.shape[1:]), tuple(pairs.y.shape[1:])
         fit = method.begin(take(pairs, fold.rows), take(pairs, fold.held))
         fits.append(replace(fit, rows=fold.rows.to(device), name=f"{fit.name}-{i}"))
-    histories = fit_all(fits, pairs, first.schedule())
+    histories = fit_all(fits, pairs, first.training)
     for method, fit, history in zip(methods, fits, histories, strict=True):
         method.history_, method.model_ = [history], fit.model.eval()
     return True

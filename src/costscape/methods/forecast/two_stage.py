@@ -20,7 +20,7 @@ from costscape.task import Task
 from costscape.training import Fit, History, Training, fit_all
 from costscape.training.compiled_loss import Loss
 from costscape.training.fit_state import twin
-from costscape.training.settings import RATE, Count, Decay
+from costscape.training.settings import Count, Decay
 
 
 @dataclass
@@ -77,7 +77,7 @@ class TwoStage(ForecastMethod):
         assert isinstance(model, Network)
         loss: Loss = lambda b, rng: model.loss(b.x, b.y, rng).mean()  # noqa: E731
         fit = Fit(model, loss, self.seed, ema=self.ema)
-        fit_all([fit], batch.pool, batch.training(self.training, RATE))
+        fit_all([fit], batch.pool, batch.training(self.training))
         pairs, rng = join(batch.old, batch.new), Generator(batch.new.x.device)
         with torch.no_grad():
             model.calibrate(pairs.x, pairs.y, rng.manual_seed(self.seed))
