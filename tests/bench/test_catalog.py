@@ -254,13 +254,10 @@ def test_all_networks_of_a_problem_have_one_encoder_and_one_training(problem):
     assert len(networks) > 15
     linear = networks.pop("two-stage-linear-gmm3")  # has no encoder, which is its point
     assert linear["rate"] == 0.01
-    # each by the zoo; where a problem has a rate, it is that of all methods
-    usual = 0.01 if problem == "cubic-top1-linear" else 0.003
-    for name, found in networks.items():
-        assert found["rate"] == (0.01 if name.startswith("df2") else usual)
-    common = networks["df2"].keys() - {"rate"}
-    assert len({tuple(found[key] for key in sorted(common)) for found in networks.values()}) == 1
-    assert all(linear[key] == networks["df2"][key] for key in common - {"encoder", "dropout"})
+    ours = networks["df2"]
+    assert ours["rate"] == (0.01 if problem == "cubic-top1-linear" else 0.003)
+    assert all(found == ours for found in networks.values())
+    assert all(linear[key] == ours[key] for key in ours.keys() - {"encoder", "dropout", "rate"})
 
 
 def test_all_networks_of_the_vaccine_problems_have_one_rate():

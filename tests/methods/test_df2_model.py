@@ -172,8 +172,8 @@ def test_the_defaults_are_those_documented(newsvendor):
     assert Training().decay
 
 
-@pytest.mark.parametrize(("told", "rate"), [({}, 1e-2), ({"lr": 0.5}, 0.5)])
-def test_the_rate_is_a_hundredth_unless_one_is_given(
+@pytest.mark.parametrize(("told", "rate"), [({}, RATE), ({"lr": 0.5}, 0.5)])
+def test_the_rate_is_that_of_all_networks_unless_one_is_given(
     newsvendor, demand, tiny, monkeypatch, told, rate
 ):
     rates = []
@@ -182,7 +182,6 @@ def test_the_rate_is_a_hundredth_unless_one_is_given(
     x, y = demand(20)
     tiny(newsvendor(), {"epochs": 1, **told}, folds=2, outcomes=Anchored()).fit(x, y)
     assert rates == [rate] * 2
-    assert RATE == 3e-3  # of other networks
 
 
 def test_as_in_paper_keeps_the_last_epoch(newsvendor, demand):
@@ -319,7 +318,7 @@ def test_what_is_not_given_is_recorded(newsvendor, demand):
     found = DF2(newsvendor()).resolved_defaults(data)
     assert [form["is"] for form in found["forms"]] == ["Absolute", "Anchored", "LocationScale"]
     assert found["points"] == [200, 64, 64]
-    assert found["rate"] == 1e-2
+    assert found["rate"] == 3e-3
     assert found["encoder"] == {"partial": "MLP", "args": [2], "kwargs": {"layers": 2}}
     assert DF2(newsvendor(), points=9, folds=1).resolved_defaults(data)["points"] == [9]
 

@@ -138,7 +138,7 @@ def test_together_the_fits_learn_from_the_latest_rows(newsvendor, demand, tiny):
     x, y = demand(90)
     later = y.clone()
     later[-5:] += 1.0
-    told = {"epochs": 2, "smooth": 2}
+    told = {"epochs": 2, "smooth": 2, "lr": 1e-2}
     a, b = (tiny(newsvendor(), told, folds=3, outcomes=Absolute()).fit(x, z) for z in (y, later))
     assert [changed(a, b, i) for i in range(3)] == [False, True, True]
 

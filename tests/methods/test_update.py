@@ -1,6 +1,5 @@
 """update: gains on a drifting series, keeps the old model where new rows are wrong."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,7 @@ import costscape as cs
 TASK = cs.SeparableTask(
     lambda y, a: 4 * (y - a).relu() + (a - y).relu(), cs.Box(0.0, 12.0, dim=2), convex=True
 )
-QUICK = cs.Training(epochs=8, progress=False)
+QUICK = cs.Training(epochs=8, lr=1e-2, progress=False)
 SMALL = {"encoder": partial(cs.MLP, 3, hidden=8), "training": QUICK}
 
 
@@ -26,8 +25,7 @@ def rows(n, seed, shift=0.0):
 METHODS = {
     "df2": partial(cs.DF2, TASK, folds=1, **SMALL),
     "cross-fitted": partial(cs.DF2, TASK, folds=2, outcomes=cs.LocationScale(), **SMALL),
-    "two-stage": partial(cs.TwoStage, TASK, encoder=SMALL["encoder"],
-                         training=replace(QUICK, lr=1e-2)),
+    "two-stage": partial(cs.TwoStage, TASK, **SMALL),
     "neighbours": partial(cs.NearestNeighbours, TASK),
     "forest": partial(cs.RandomForest, TASK, trees=20, min_leaf=10),
     "kernel": partial(cs.KernelSmoother, TASK),

@@ -163,11 +163,11 @@ def test_fewer_seeds_than_others_and_failures_are_remarked(run):
 
 def test_networks_that_had_other_training_are_remarked(run):
     old = {"network": None}
-    rows = [run(method=m, **old) for m in ("df2", "wsaa-knn+crossfit", "egl+tuned", "lodl-pe")]
+    rows = [run(method=m, **old) for m in ("df2", "wsaa-knn+crossfit", "egl+tuned", "df2-paper")]
     rows += [run(method="egl", seed=0, **old), run(method="egl", seed=1)]
     assert cell_of(rows, "egl").remarks == ("(earlier training in 1 of 2)",)
-    assert cell_of(rows, "lodl-pe").remarks == ("(1 seed)", "(earlier training)")
-    for name in ("df2", "wsaa-knn+crossfit", "egl+tuned"):
+    assert cell_of(rows, "df2").remarks == ("(1 seed)", "(earlier training)")
+    for name in ("df2-paper", "wsaa-knn+crossfit", "egl+tuned"):
         assert cell_of(rows, name).remarks == ("(1 seed)",)
 
 
