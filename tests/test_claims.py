@@ -117,10 +117,10 @@ def test_rows_without_costs_are_those_that_the_page_names(rows):
     bare = [row for row in rows if row["cost"] is None and not row["refused"]]
     for row in bare:
         assert row["problem"].startswith("synthetic")
-        assert row["method"].startswith(("so-ebm", "lodl", "dfl"))
+        assert row["method"].startswith("dfl")
         assert row.get("peak_memory") is None
         assert row["versions"].keys() == {"costscape"}
-    sentence = f"{len(bare)} rows of SO-EBM, LODL and DFL on the synthetic problems"
+    sentence = f"{len(bare)} rows of DFL on the synthetic problems"
     assert sentence in text("docs/results.md")
 
 
