@@ -375,6 +375,20 @@ def test_how_many_rows_of_opponents_have_the_present_training(rows):
     assert sentence in text("docs/contest.md")
 
 
+def test_the_sentence_on_second_stages(rows):
+    def score(problem, method, name, **changes):
+        key = problem, method, changes
+        found = [r[name] for r in rows if (r["problem"], r["method"], r["changes"]) == key]
+        assert len(found) == 5
+        return mean(found)
+
+    page = text("docs/contest.md")
+    lancer, egl = (score("inventory", method, "regret") for method in ("lancer", "egl"))
+    dfl = score("synthetic-nonconvex", "dfl-gmm1", "gap", draws=1000)
+    assert f"now {lancer:.1f}; EGL 16.0 there, now {egl:.1f}" in page
+    assert f"on synthetic-nonconvex, now {dfl:.3f}" in page
+
+
 def test_the_sentence_on_so_ebm_on_shortest_paths(rows):
     means = {}
     for name in ("so-ebm-gmm1", "two-stage-gmm1"):
