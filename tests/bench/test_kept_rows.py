@@ -17,7 +17,7 @@ WITHOUT_NETWORKS = [
     pytest.param("synthetic-convex", "wsaa-kernel", 0, marks=pytest.mark.long),
     pytest.param("synthetic-convex", "wsaa-forest", 0, marks=pytest.mark.long),
     ("synthetic-nonconvex", "constant", 0),
-    ("synthetic-nonconvex", "wsaa-knn", 1),
+    pytest.param("synthetic-nonconvex", "wsaa-knn", 1, marks=pytest.mark.long),
     ("inventory", "constant", 0),
     ("inventory", "wsaa-knn", 1),
     pytest.param("inventory", "cme", 0, marks=pytest.mark.long),
@@ -25,7 +25,7 @@ WITHOUT_NETWORKS = [
 ]
 NETWORKS = [  # that end alike on all machines
     ("synthetic-convex", "two-stage-linear-gmm3", 0),
-    ("synthetic-nonconvex", "two-stage-linear-gmm3", 1),
+    pytest.param("synthetic-nonconvex", "two-stage-linear-gmm3", 1, marks=pytest.mark.long),
     ("synthetic-convex", "policy-net", 0),
 ]
 

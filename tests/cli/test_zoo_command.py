@@ -24,7 +24,8 @@ def test_quick_rows_are_made_once_and_the_table_is_printed(tmp_path):
 
 
 def test_table_runs_nothing(tmp_path):
-    zoo("--problem", "zoo-diabetes", "--method", "wsaa-knn+crossfit", "--store", str(tmp_path))
+    words = ["--problem", "zoo-diabetes", "--method", "wsaa-knn+crossfit", "--workers", "1"]
+    zoo(*words, "--store", str(tmp_path))
     found = zoo("--table", "--store", str(tmp_path))
     assert found.exit_code == 0
     assert found.output.splitlines()[1].split()[:2] == ["zoo-diabetes", "wsaa-knn+crossfit"]

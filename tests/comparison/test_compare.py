@@ -547,6 +547,7 @@ def test_the_usual_methods_are_these():
     assert all(m.training is BRIEF for m in made.values() if hasattr(m, "training"))
 
 
+@pytest.mark.long
 def test_the_usual_methods_are_compared_and_one_is_advised():
     x, y = pairs(80)
     found = quiet(newsvendor(), x, y, seeds=1, training=cs.Training(epochs=1))

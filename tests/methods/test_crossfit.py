@@ -86,6 +86,7 @@ def same(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
 
 
+@pytest.mark.long
 def test_two_workers_fit_the_same_bits_as_one(newsvendor, demand):
     x, y = demand(40)
     task = newsvendor()

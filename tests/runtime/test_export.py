@@ -23,7 +23,9 @@ def width(model):
     return (upper - lower).numpy()
 
 
-@pytest.mark.parametrize("name", ["inventory", "wind", "synthetic", "packs"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("inventory", marks=pytest.mark.long), "wind", "synthetic", "packs"]
+)
 def test_decisions_are_those_of_torch_to_a_ten_thousandth_of_the_interval(exported, name):
     model, X, made, loaded = exported(name)
     a, cost = loaded.decisions(np.asarray(X, dtype=float))

@@ -174,6 +174,7 @@ def test_the_looks_follow_the_readers_light(store):
     assert used <= light == dark
 
 
+@pytest.mark.long
 def test_a_page_of_1500_runs_is_small(run, landscape):
     curve = [[e, math.exp(-e / 50) + 1.23456789, math.exp(-e / 40) + 1.3] for e in range(40)]
     rows = [
