@@ -187,17 +187,17 @@ def test_the_sentences_on_scheduling(rows, differences):
     for row in rows:
         if row["problem"] == "scheduling" and not row["changes"]:
             costs.setdefault(row["method"], {})[row["seed"]] = row["cost"]
-    start = costs["two-stage-gmm1"]
+    stayed = [
+        r["chosen_epoch"]
+        for r in rows
+        if r["problem"] == "scheduling" and r["method"] == "so-ebm-gmm1"
+    ]
+    assert set(stayed) == {0}  # so its rows are those of the start, which DFL had, too
+    start, present = costs["so-ebm-gmm1"], costs["two-stage-gmm1"]
     assert "DFL lowers the cost of the Gaussian forecast that it starts from" in page
     assert all(cost < start[seed] - 0.1 for seed, cost in costs["dfl-gmm1"].items())
-    kept = costs["so-ebm-gmm1"]
-    assert {
-        row["chosen_epoch"]
-        for row in rows
-        if row["method"] == "so-ebm-gmm1" and row["problem"] == "scheduling"
-    } == {0}
-    costs = [sum(each.values()) / len(each) for each in (kept, start)]
-    assert "{:.2f} a day in its rows and {:.2f} now, costs less than the".format(*costs) in page
+    means = [mean(each.values()) for each in (start, present)]
+    assert "{:.2f} a day, and {:.2f} with the present one, costs less than".format(*means) in page
     assert "DF2's default has the lowest mean, and ties with the Gaussian" in page
     assert line_of("scheduling", quality.CROSSFITTED).best.label == "two-stage-gmm1+crossfit"
     assert differences["scheduling"].verdict == "tie"

@@ -115,7 +115,7 @@ def table(rows, measure="regret"):
     }
     lines = [f"{measure} over that of the best cross-fitted opponent: mean, worst"]
     lines += [f"{name:36} {ratios(found[name], best)}" for name in sorted(found)]
-    lines.append(f"{measure} over that of the same method with its present settings: mean, worst")
+    lines.append(f"{measure} over that of the same method without a change: mean, worst")
     for name in sorted(found):
         base = name.split("/")[0]
         if name != base and (line := ratios(found[name], found[base])):

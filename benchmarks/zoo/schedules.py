@@ -67,7 +67,7 @@ def read(path):
 
 
 def ratios(rows):
-    """By method and schedule: of each problem that has BASE, regret over that with BASE."""
+    """By method and schedule: of each problem that has all schedules, regret over that with BASE."""
     regret = defaultdict(dict)
     for row in rows:
         regret[row["method"], row["problem"]][row["rate"], row["part"]] = row["regret"]
@@ -102,7 +102,7 @@ def main():
     asked.add_argument("--run", action="store_true", help="make the rows that --out lacks")
     asked.add_argument("--out", type=Path, default=KEPT, help="file of the rows")
     asked.add_argument(
-        "--problem", nargs="*", help="of the zoo; those of the kept rows by default"
+        "--problem", nargs="*", help="such as zoo-linear; those of the kept rows by default"
     )
     given = asked.parse_args()
     if given.run:

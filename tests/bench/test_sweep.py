@@ -321,7 +321,9 @@ def test_a_sweep_that_is_told_alone_to_stop_leaves_no_worker(tmp_path):
 
 
 def test_processes_make_the_rows_of_this_process(tmp_path):
-    runs = [Run("synthetic-convex", m, 0, {}, True) for m in ("two-stage-pe", "constant")]
-    assert swept(tmp_path / "a", runs) == Swept(made=2)
-    assert swept(tmp_path / "b", runs, Processes(2)) == Swept(made=2)
+    runs = [
+        Run("synthetic-convex", m, 0, {}, True) for m in ("df2-quick", "constant", "two-stage-pe")
+    ]
+    assert swept(tmp_path / "a", runs) == Swept(made=3)
+    assert swept(tmp_path / "b", runs, Processes(2)) == Swept(made=3)
     assert almost(facts(tmp_path / "a"), facts(tmp_path / "b"))
