@@ -67,7 +67,7 @@ def read(path):
 
 
 def ratios(rows):
-    """By method and schedule: of each problem that has all schedules, regret over that with BASE."""
+    """By method and schedule: of problems that have all schedules, regret over that with BASE."""
     regret = defaultdict(dict)
     for row in rows:
         regret[row["method"], row["problem"]][row["rate"], row["part"]] = row["regret"]
