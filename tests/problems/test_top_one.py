@@ -3,11 +3,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from costscape import Constant, Exhaustive, ExpectedCost, Flat, Scenarios, evaluate
+from costscape import Constant, Exhaustive, ExpectedCost, Scenarios, evaluate
 from costscape.bench import Run, execute
 from costscape.bench.problem_names import problem_named
 from costscape.checks import check_set, check_task
 from costscape.problems.one_resource.cubic_values import cubic, cubic_values
+from costscape.problems.one_resource.one_line import OneLine
 from costscape.problems.one_resource.shared_encoder import SharedEncoder
 from costscape.problems.one_resource.top_one import top_one
 
@@ -45,9 +46,9 @@ def test_the_code_of_a_resource_depends_on_its_number_only_and_in_the_same_way()
     assert encoder.out_features == 12
 
 
-def test_without_an_encoder_a_forecast_is_linear_in_x_and_all_else_is_the_same():
+def test_with_one_line_for_all_resources_all_else_of_the_problem_is_the_same():
     plain, linear = (problem_named(name)(1) for name in ("cubic-top1", "cubic-top1-linear"))
-    assert linear.network is linear.encoder is Flat
+    assert linear.network is linear.encoder is OneLine
     assert torch.equal(linear.data.test.x, plain.data.test.x)
     assert torch.equal(linear.data.test.y, plain.data.test.y)
     assert linear.schedule == replace(plain.schedule, lr=0.01)

@@ -15,6 +15,7 @@ from costscape.methods import (
     Blend,
     Constant,
     DecisionForest,
+    DirectedWeightedMSE,
     KernelSmoother,
     Method,
     NearestNeighbours,
@@ -116,6 +117,14 @@ METHODS: dict[str, NamedMethod] = {
     "egl": NamedMethod(
         "A point forecast trained on one learned loss for all pairs",
         lambda p, seed: EGL(p.task, **_network(p, seed)),
+    ),
+    "lodl-directed": NamedMethod(
+        "A point forecast trained on squared errors with learned weights for each pair",
+        lambda p, seed: LODL(p.task, loss=DirectedWeightedMSE(), **_network(p, seed)),
+    ),
+    "egl-directed": NamedMethod(
+        "A point forecast trained on squared errors, their weights one function of the pair",
+        lambda p, seed: EGL(p.task, loss=DirectedWeightedMSE(), **_network(p, seed)),
     ),
     "lancer": NamedMethod(
         "A point forecast trained on a learned landscape of decision cost",

@@ -17,6 +17,7 @@ from torch import Generator, Tensor, nn
 
 from costscape.models.forecast_contract import Forecast as Forecast
 from costscape.models.forecast_contract import ForecastNetwork
+from costscape.models.last_layer import last_layer
 from costscape.models.mixture_heads import mixture_head
 from costscape.models.scaling import Units
 from costscape.scenarios import ExpectedCost, Scenarios
@@ -100,7 +101,7 @@ class PointForecast(ForecastNetwork):
         self.encoder = encoder
         self.units = units
         self.y_shape = y_shape
-        self.location = nn.Linear(int(encoder.out_features), prod(y_shape))  # type: ignore[arg-type]
+        self.location = last_layer(encoder, prod(y_shape))
 
     def forward(self, x: Float[Tensor, "B ..."]) -> Scenarios:
         y = self.mean(x).unsqueeze(1)

@@ -1,8 +1,9 @@
 """From an encoder to the parts of a mixture: weights, means and log deviations.
 
-A ``LinearHead`` is linear in the encoder's code, so it has k x size x width weights for each of
-means and deviations. An encoder whose outcomes have a structure, such as days on a graph, may
-bring a head of its own for mixtures that would be too large: its ``mixture_head(labels)``.
+A ``LinearHead`` has the last layers of ``last_layer`` for means and deviations. They are mostly
+linear in the encoder's code, with k x size x width weights each. An encoder whose outcomes have a
+structure, such as days on a graph, may bring a head of its own for mixtures that would be too
+large: its ``mixture_head(labels)``.
 """
 
 from math import prod
@@ -12,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from costscape.models.last_layer import last_layer
 from costscape.models.scaling import zero_
 from costscape.task import Refusal
 
@@ -34,22 +36,22 @@ class LinearHead(nn.Module):
     """Logits, means and log deviations linear in the code; means start at the labels.
 
     Args:
-        width: int. Numbers of a code.
+        encoder: a module with ``out_features``.
         labels: (k, *y_shape). One outcome for each component.
     """
 
-    def __init__(self, width: int, labels: Float[Tensor, "k ..."]) -> None:
+    def __init__(self, encoder: nn.Module, labels: Float[Tensor, "k ..."]) -> None:
         super().__init__()
         self.shape = labels.shape
         size = prod(self.shape[1:])
         k = len(labels)
-        self.logits = nn.Linear(width, k)
-        self.location = nn.Linear(width, k * size)
-        self.log_scale = nn.Linear(width, k * size)
-        zero_(self.log_scale)
+        self.logits = nn.Linear(int(encoder.out_features), k)  # type: ignore[arg-type]
+        self.location = last_layer(encoder, size, k)
+        self.log_scale = zero_(last_layer(encoder, size, k))
         if k > 1:  # components start apart
+            bias: Tensor = self.location.bias.view(k, -1)  # type: ignore[operator]
             with torch.no_grad():
-                self.location.bias.copy_(labels.flatten())
+                bias.copy_(labels.flatten(1)[:, : bias.shape[1]])
 
     def forward(self, encoder: nn.Module, x: Float[Tensor, "B ..."]) -> Parts:
         code = encoder(x)
@@ -66,7 +68,7 @@ def mixture_head(encoder: nn.Module, labels: Float[Tensor, "k ..."]) -> nn.Modul
     width, k, size = int(encoder.out_features), len(labels), prod(labels.shape[1:])  # type: ignore[arg-type]
     weights = 2 * k * size * width
     if weights <= MOST:
-        return LinearHead(width, labels)
+        return LinearHead(encoder, labels)
     if isinstance(encoder, OwnHead):
         return encoder.mixture_head(labels)
     raise Refusal(

@@ -1,11 +1,14 @@
 """What a network sees of x and y."""
 
+from typing import TypeVar
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from costscape.models.relative_outcomes import ByLevel, Level
 
+Layer = TypeVar("Layer", bound=nn.Module)
 STILL = 1e-6  # of the size of the others: what counts as no change
 
 
@@ -112,10 +115,10 @@ class Units(nn.Module):
         return s if self.level is None else s * _column(self.level(x), s)
 
 
-def zero_(layer: nn.Linear) -> nn.Linear:
+def zero_(layer: Layer) -> Layer:
     """Set the layer's weights and biases to 0, and return it."""
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)
+    for parameter in layer.parameters():
+        nn.init.zeros_(parameter)
     return layer
 
 

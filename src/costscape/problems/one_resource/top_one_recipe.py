@@ -3,8 +3,9 @@
 from dataclasses import replace
 from functools import partial
 
-from costscape.models.encoders import LINEAR_RATE, Flat
+from costscape.models.encoders import LINEAR_RATE
 from costscape.problems.one_resource.cubic_values import cubic_values
+from costscape.problems.one_resource.one_line import OneLine
 from costscape.problems.one_resource.shared_encoder import SharedEncoder
 from costscape.problems.one_resource.top_one import top_one
 from costscape.problems.problem import Problem, fixed_epochs
@@ -28,7 +29,7 @@ def cubic_top_one(seed: int = 0) -> Problem:
 
 
 def cubic_top_one_linear(seed: int = 0) -> Problem:
-    """The same with x itself as the code, so that forecasts are linear, as in the paper's task."""
+    """The same with one line for all resources as the forecast, as in the paper's task."""
     problem = cubic_top_one(seed)
-    schedule, source = Training(lr=LINEAR_RATE), f"{problem.source}, no encoder"
-    return replace(problem, encoder=Flat, network=Flat, schedule=schedule, source=source)
+    schedule, source = Training(lr=LINEAR_RATE), f"{problem.source}, one line"
+    return replace(problem, encoder=OneLine, network=OneLine, schedule=schedule, source=source)
