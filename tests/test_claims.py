@@ -360,6 +360,34 @@ def test_the_table_of_schedules_on_the_zoo():
     assert 2.5 < seconds[None] / seconds[5] < 3.5  # "three times as long"
 
 
+def test_the_table_of_second_stages_on_the_zoo():
+    sys.path.insert(0, str(ROOT / "benchmarks" / "zoo"))
+    import second_stages
+
+    kept = second_stages.read(second_stages.KEPT)
+    found, page = second_stages.ratios(kept), text("docs/decision-quality.md")
+    for title, rates, stop in (
+        ("0.3", (0.3,), True),
+        ("0.1", (0.1,), True),
+        ("0.03", (0.03,), True),
+        ("0.3 and 0.03, as DFL has them", (0.3, 0.03), True),
+        ("1 and 0.1", (1.0, 0.1), True),
+        ("1, no early stopping", (1.0,), False),
+        ("0.3 and 0.03, no early stopping", (0.3, 0.03), False),
+        ("none: the first stage", (0,), True),
+    ):
+        ratios = [found[name, rates, stop] for name in (*second_stages.METHODS, "all")]
+        cells = [f"{mean(of):.3f} ({max(of):.3f})" for of in ratios]
+        assert f"| {title} | {' | '.join(cells)} |" in page
+    problems = {row["problem"] for row in kept}
+    drawn = [problem for problem in problems if " seed " in problem]
+    assert (len(problems) - len(drawn), len(drawn)) == (16, 4)
+    assert len(found["all", (1.0,), True]) == 3 * len(problems) - 2  # "two fits were not made"
+    choices = [of for (name, rates, _), of in found.items() if name == "all" and rates != (0,)]
+    assert min(map(mean, choices)) > 0.99  # "no choice is better by 1 %"
+    assert 1 - 1 / mean(found["all", (0,), True]) > 1 / 3  # "gains a third"
+
+
 def test_how_many_rows_of_opponents_have_the_present_training(rows):
     networks = [
         row
