@@ -11,13 +11,14 @@ schedules.jsonl; `code` is the commit they were made by.
     python benchmarks/zoo/schedules.py --run --out FILE       # all that FILE lacks
 """
 
-import argparse
-import json
 from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import mean
+
+from studies import read as read
+from studies import study
 
 KEPT = Path(__file__).with_suffix(".jsonl")
 METHODS = (
@@ -62,10 +63,6 @@ def run(problem, name, rate, part, device="cpu"):
     }
 
 
-def read(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def ratios(rows):
     """By method and schedule: of problems that have all schedules, regret over that with BASE."""
     regret = defaultdict(dict)
@@ -98,23 +95,15 @@ def table(rows):
 
 
 def main():
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--run", action="store_true", help="make the rows that --out lacks")
-    asked.add_argument("--out", type=Path, default=KEPT, help="file of the rows")
-    asked.add_argument(
-        "--problem", nargs="*", help="such as zoo-linear; those of the kept rows by default"
+    cases = [(method, *schedule) for method, schedule in product(METHODS, SCHEDULES)]
+    study(
+        __doc__,
+        KEPT,
+        cases,
+        lambda row: (row["method"], row["rate"], row["part"]),
+        lambda problem, *case: [run(problem, *case)],
+        table,
     )
-    given = asked.parse_args()
-    if given.run:
-        there = read(given.out) if given.out.exists() else []
-        done = {(r["problem"], r["method"], r["rate"], r["part"]) for r in there}
-        problems = given.problem or sorted({row["problem"] for row in read(KEPT)})
-        for problem, method, (rate, part) in product(problems, METHODS, SCHEDULES):
-            if (problem, method, rate, part) not in done:
-                row = run(problem, method, rate, part)
-                with given.out.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
-    print("\n".join(table(read(given.out))))
 
 
 if __name__ == "__main__":

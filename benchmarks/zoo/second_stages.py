@@ -12,13 +12,14 @@ they were made by.
     python benchmarks/zoo/second_stages.py --run --out FILE    # all that FILE lacks
 """
 
-import argparse
-import json
 from collections import defaultdict
 from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
 from statistics import mean
+
+from studies import read as read
+from studies import study
 
 KEPT = Path(__file__).with_suffix(".jsonl")
 METHODS = ("egl", "lodl-pe", "lodl-gmm1")
@@ -83,10 +84,6 @@ def run(problem, name, device="cpu"):
     return rows
 
 
-def read(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def regret(rows, rates, stop):
     """The regret of a fit whose second stage chooses from ``rates``."""
     better = [rows[rate, stop] for rate in rates if rows[rate, stop]["epoch"] >= 0]
@@ -123,23 +120,8 @@ def table(rows):
 
 
 def main():
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--run", action="store_true", help="make the rows that --out lacks")
-    asked.add_argument("--out", type=Path, default=KEPT, help="file of the rows")
-    asked.add_argument(
-        "--problem", nargs="*", help="such as zoo-linear; those of the kept rows by default"
-    )
-    given = asked.parse_args()
-    if given.run:
-        there = read(given.out) if given.out.exists() else []
-        done = {(row["problem"], row["method"]) for row in there}
-        problems = given.problem or sorted({row["problem"] for row in read(KEPT)})
-        for problem, method in product(problems, METHODS):
-            if (problem, method) not in done:
-                made = run(problem, method)
-                with given.out.open("a") as file:
-                    file.writelines(json.dumps(row) + "\n" for row in made)
-    print("\n".join(table(read(given.out))))
+    cases = [(method,) for method in METHODS]
+    study(__doc__, KEPT, cases, lambda row: (row["method"],), run, table)
 
 
 if __name__ == "__main__":
