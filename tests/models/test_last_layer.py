@@ -27,7 +27,7 @@ def test_the_last_layer_is_linear_in_the_code_unless_the_encoder_brings_one():
 
 
 def test_one_line_gives_every_resource_the_same_line():
-    layer = one_line(3).last_layer(size=3, k=2)
+    layer = one_line(3).forecast_layer(size=3, k=2)
     with torch.no_grad():
         layer.weight.copy_(torch.tensor([2.0, -1.0]))
         layer.bias.copy_(torch.tensor([0.5, 0.0]))
@@ -60,3 +60,10 @@ def test_the_components_of_a_mixture_on_one_line_start_apart():
     model = MixtureForecast(one_line(3), Units(x, y, None), labels, draws=4)
     assert model.head.location.bias.tolist() == pytest.approx([0.1, 5.0])
     assert model.samples(x, 4, torch.Generator().manual_seed(0)).shape == (20, 4, 3)
+
+
+def test_an_encoder_with_a_layer_of_that_name_gets_a_linear_one():
+    encoder = MLP(4, hidden=8)
+    encoder.last_layer = nn.Linear(8, 8)  # of its own, no part of a forecast
+    assert isinstance(last_layer(encoder, size=3), nn.Linear)
+    assert last_layer(encoder, size=3) is not encoder.last_layer

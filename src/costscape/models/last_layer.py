@@ -1,7 +1,7 @@
 """The layer from the code of x to the numbers of a forecast: linear, or the encoder's own.
 
 Where all numbers of y are of one kind, such as the values of d like resources, an encoder may
-bring one layer that serves each of them: its ``last_layer(size, k)``.
+bring one layer that serves each of them: its ``forecast_layer(size, k)``.
 """
 
 from typing import Protocol, runtime_checkable
@@ -13,7 +13,7 @@ from torch import nn
 class OwnLastLayer(Protocol):
     """An encoder that builds the last layer of a forecast."""
 
-    def last_layer(self, size: int, k: int) -> nn.Module:
+    def forecast_layer(self, size: int, k: int) -> nn.Module:
         """Return a module: codes (B, out_features) -> (B, k * size), k numbers for each of y.
 
         It has a ``weight`` and a ``bias``; the bias begins with the numbers of component 1.
@@ -29,5 +29,5 @@ def last_layer(encoder: nn.Module, size: int, k: int = 1) -> nn.Module:
         k: int, default 1. Numbers of the forecast for each of them.
     """
     if isinstance(encoder, OwnLastLayer):
-        return encoder.last_layer(size, k)
+        return encoder.forecast_layer(size, k)
     return nn.Linear(int(encoder.out_features), k * size)  # type: ignore[arg-type]

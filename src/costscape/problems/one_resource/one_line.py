@@ -12,7 +12,7 @@ class OneLine(nn.Module):
     own last layer starts at 0, so that no resource is ranked first by chance.
 
     >>> encoder = OneLine()
-    >>> layer = encoder.last_layer(size=3, k=2)
+    >>> layer = encoder.forecast_layer(size=3, k=2)
     >>> sum(parameter.numel() for parameter in layer.parameters())
     4
     >>> layer(encoder(torch.zeros(5, 3))).shape
@@ -22,7 +22,7 @@ class OneLine(nn.Module):
     def forward(self, x: Float[Tensor, "B d"]) -> Float[Tensor, "B d"]:
         return x.flatten(1)
 
-    def last_layer(self, size: int, k: int) -> nn.Module:
+    def forecast_layer(self, size: int, k: int) -> nn.Module:
         """Return k lines, each from the number of a resource to one of its forecast."""
         return _Lines(k)
 
