@@ -219,7 +219,7 @@ def test_the_sentences_on_one_resource_with_one_line(rows):
     ) in page
     assert (
         f"With networks as losses they have {means['egl', None]:.2f} and "
-        f"{means['lodl-pe', 0.5]:.2f}, and LODL with our default spread of 1.5 "
+        f"{means['lodl-pe', 0.5]:.2f}, and LODL with our default spread, 1.5, has "
         f"{means['lodl-pe', None]:.2f}"
     ) in page
     ebm = means["so-ebm-gmm1", None]

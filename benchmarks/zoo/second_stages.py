@@ -6,7 +6,7 @@ the regret and the validation cost of one of them; a rate of 0 is the start. The
 each choice of rates, the mean ratio of regret to that with a rate of 1 and early stopping, the
 default. Of several rates the one with the lowest validation cost is taken, and the start where
 none decides better than it, as in DFL. Rows are kept in second_stages.jsonl; `code` is the commit
-they were made by.
+of the library that made them.
 
     python benchmarks/zoo/second_stages.py                     # the table of the kept rows
     python benchmarks/zoo/second_stages.py --run --out FILE    # all that FILE lacks

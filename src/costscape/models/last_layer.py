@@ -16,7 +16,8 @@ class OwnLastLayer(Protocol):
     def forecast_layer(self, size: int, k: int) -> nn.Module:
         """Return a module: codes (B, out_features) -> (B, k * size), k numbers for each of y.
 
-        It has a ``weight`` and a ``bias``; the bias begins with the numbers of component 1.
+        Its ``bias`` has k rows, flat: of ``size`` numbers, or of fewer that serve all of y. Means
+        of a mixture start from them.
         """
 
 
