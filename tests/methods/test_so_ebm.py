@@ -113,11 +113,12 @@ def test_on_a_simplex_the_loss_sets_the_best_action_against_the_ends_of_chains()
         return 40 * (a - best.unsqueeze(1)).abs().sum(-1)
 
     loss = method.loss(lambda a: a @ theta, paid, best, task, generator())
-    rng = generator()
-    likely, cheap = (
-        method.langevin.walk(e, best.unsqueeze(1), task.feasible, rng)[:, 0]
-        for e in (lambda a: a @ theta.detach(), paid)
-    )
+
+    def both(a):
+        return torch.cat([a[:, :1] @ theta.detach(), paid(a[:, 1:])], 1)
+
+    starts = torch.stack([best, best], 1)
+    likely, cheap = method.langevin.walk(both, starts, task.feasible, generator()).unbind(1)
     exact = (best - likely + 0.5 * (cheap - likely)) @ theta.detach()
     assert torch.allclose(loss.detach(), exact, atol=1e-4)
     # chains of the forecast's energy went to the third vertex, those of the cost stayed

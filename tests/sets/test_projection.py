@@ -138,7 +138,7 @@ def test_parts_of_the_batch_do_not_change_the_answer(monkeypatch):
     H, s = unit(rng.normal(size=(30, 8)), rng.uniform(0.1, 1, 30))
     q = torch.tensor(rng.normal(size=(100, 8)) * 3)
     whole, rows = nearest(q, H, s)
-    monkeypatch.setattr(module, "BLOCK", 1000)
+    monkeypatch.setattr(module, "BLOCK", {"cpu": 1000})
     parts, again = nearest(q, H, s)
     assert torch.allclose(whole, parts, atol=1e-13)
     assert torch.equal(rows, again)

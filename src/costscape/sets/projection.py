@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-BLOCK = 2**20  # numbers in the matrices of one batch: they should fit into the cache
+BLOCK = {"cpu": 2**20, "cuda": 2**25}  # numbers in one batch's matrices: fits a cache, fills a GPU
 PARALLEL = 1e-14  # squared sine below which a row counts as a combination of those held
 AFAR = 100.0  # distance from which a point is solved for twice
 OUTSIDE = 1e-11
@@ -34,7 +34,8 @@ def nearest(
     """
     if len(q) == 0:
         return q, q.new_zeros(0, len(H), dtype=torch.bool)
-    rows = max(1, BLOCK // (H.shape[1] * (2 * H.shape[1] + 1)))
+    most = BLOCK.get(q.device.type, BLOCK["cpu"])
+    rows = max(1, most // (H.shape[1] * (2 * H.shape[1] + 1)))
     parts = [_near(part, H, s) for part in torch.split(q, rows)]
     z, W = (torch.cat(v) for v in zip(*parts, strict=True))
     # a point that rounding leaves outside moves towards 0
