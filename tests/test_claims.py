@@ -394,6 +394,32 @@ def test_the_table_of_second_stages_on_the_zoo():
     assert 1 - 1 / mean(found["all", (0,), True]) > 1 / 3  # "gains a third"
 
 
+def test_the_table_of_spreads_on_the_zoo():
+    sys.path.insert(0, str(ROOT / "benchmarks" / "zoo"))
+    import spreads
+
+    kept = spreads.read(spreads.KEPT)
+    found, page = spreads.ratios(kept), text("docs/decision-quality.md")
+    for title, choice in (
+        ("0.25", (0.25,)),
+        ("0.5", (0.5,)),
+        ("1", (1.0,)),
+        ("0.5 and 1.5", (0.5, 1.5)),
+        ("all four", spreads.SPREADS),
+    ):
+        ratios = [found[name, choice] for name in (*spreads.METHODS, "all")]
+        cells = [f"{mean(of):.3f} ({max(of):.3f})" for of in ratios]
+        assert f"| {title} | {' | '.join(cells)} |" in page
+        if len(choice) == 1:
+            assert mean(ratios[-1]) > 1.01  # "no other spread is better on average"
+    assert 0.985 < mean(found["all", spreads.SPREADS]) < 0.995  # "gain 1 %"
+    stays = {s: sum(r["epoch"] < 0 for r in kept if r["spread"] == s) for s in spreads.SPREADS}
+    assert (
+        f"{stays[0.25]} of {len(kept) // 4} fits with 0.25, {stays[0.5]} with 0.5, {stays[1.5]} "
+        f"with 1.5"
+    ) in page
+
+
 def test_how_many_rows_of_opponents_have_the_present_training(rows):
     networks = [
         row

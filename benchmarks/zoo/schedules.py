@@ -17,8 +17,8 @@ from itertools import product
 from pathlib import Path
 from statistics import mean
 
+from studies import fit, study
 from studies import read as read
-from studies import study
 
 KEPT = Path(__file__).with_suffix(".jsonl")
 METHODS = (
@@ -34,33 +34,15 @@ SCHEDULES = (BASE, (1e-2, 5), (1e-3, None), (3e-3, None), (1e-2, None))
 
 def run(problem, name, rate, part, device="cpu"):
     """The row of one fit."""
-    import torch
 
-    import costscape as cs
-    from costscape.bench.method_names import method_of
-    from costscape.bench.problem_names import problem_named
-    from costscape.bench.provenance import commit
+    def change(method, rows):
+        training = replace(method.trains(), lr=rate)
+        epochs = training.for_rows(rows).epochs
+        patience = epochs if part is None else max(1, epochs // part)
+        return method.changed(training=replace(training, patience=patience))
 
-    torch.set_num_threads(1)
-    made, _, seed = problem.partition(" seed ")
-    p = problem_named(made)(int(seed or 0))
-    method, data = method_of(name)(p, 0), p.data
-    training = replace(method.trains(), lr=rate, device=device, progress=False)
-    epochs = training.for_rows(len(data.train)).epochs
-    patience = epochs if part is None else max(1, epochs // part)
-    method = method.changed(training=replace(training, patience=patience))
-    method.fit(data.train.x, data.train.y, val=(data.val.x, data.val.y))
-    found = cs.evaluate(method, data.test.x, data.test.y, truth=p.truth)
-    return {
-        "problem": problem,
-        "method": name,
-        "rate": rate,
-        "part": part,
-        "regret": found.regret,
-        "gap": found.gap,
-        "seconds": round(found.fit_seconds, 2),
-        "code": commit(),
-    }
+    _, facts = fit(problem, name, change, device)
+    return facts | {"rate": rate, "part": part}
 
 
 def ratios(rows):

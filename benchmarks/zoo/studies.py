@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -9,6 +10,39 @@ from pathlib import Path
 def read(path):
     """The rows of a file, one JSON object a line."""
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def fit(problem, name, change, device="cpu"):
+    """One single fit: the fitted method, and the facts of its row.
+
+    - problem: such as "zoo-linear" or "synthetic-convex seed 100".
+    - name: of a method.
+    - change: method and number of training rows -> method.
+    """
+    import torch
+
+    import costscape as cs
+    from costscape.bench.method_names import method_of
+    from costscape.bench.problem_names import problem_named
+    from costscape.bench.provenance import commit
+
+    torch.set_num_threads(1)
+    made, _, seed = problem.partition(" seed ")
+    p = problem_named(made)(int(seed or 0))
+    method, data = method_of(name)(p, 0), p.data
+    training = replace(method.trains(), device=device, progress=False)
+    method = change(method.changed(training=training), len(data.train))
+    method.fit(data.train.x, data.train.y, val=(data.val.x, data.val.y))
+    found = cs.evaluate(method, data.test.x, data.test.y, truth=p.truth)
+    facts = {
+        "problem": problem,
+        "method": name,
+        "regret": found.regret,
+        "gap": found.gap,
+        "seconds": round(found.fit_seconds, 2),
+        "code": commit(),
+    }
+    return method, facts
 
 
 def study(words, kept, cases, case_of, run, table):

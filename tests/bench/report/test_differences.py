@@ -156,6 +156,15 @@ def test_a_row_cannot_bring_its_costs_along(kept, costs):
     assert read_rows(store)[0]["by_test_row"] == {}
 
 
+def test_regrets_of_rounding_are_nought(kept):
+    optimal = np.full((SEEDS, 60), 1e-6)
+    kept("df2", optimal, cost=2e4)
+    store = kept("cme", -optimal, cost=2e4)
+    assert {row["regret"] for row in read_rows(store)} == {0.0}
+    assert difference(store).verdict == "tie"
+    assert difference(kept("cme", optimal - 1e-4, cost=2e4)).verdict == "worse"
+
+
 # ---- tables
 
 

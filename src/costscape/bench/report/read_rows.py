@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from costscape.bench.report.pooled_origins import pool_origins
 from costscape.bench.report.row_check import valid_arrays, valid_row
 from costscape.bench.row_store import read_store
@@ -12,14 +14,16 @@ from costscape.bench.store_files import LANDSCAPES, read_lines
 Row = Mapping[str, Any]
 
 SURFACES = ("initial", "learned", "true")
+ROUNDING = 1e-9  # of a cost: as exactly as the least cost in hindsight is known
 
 
 def read_rows(folder: Path | str) -> list[dict[str, Any]]:
     """Read the runs of a store, merged and pending, in order of problem, method and seed.
 
     A failure is left out where the run has a row. ``by_test_row`` has the arrays ``costs``,
-    ``regrets`` and ``gaps`` of each test row, and is empty where there are none. The rows of all
-    origins of a problem are pooled into one.
+    ``regrets`` and ``gaps`` of each test row, and is empty where there are none. Regrets and gaps
+    of up to 1e-9 of the cost, of either sign, are 0: two optimal actions differ by as much. The
+    rows of all origins of a problem are pooled into one.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -28,7 +32,7 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
             f"`costscape run` wrote to."
         )
     rows = [
-        {**valid_row(row, path), "by_test_row": valid_arrays(arrays, path)}
+        _without_rounding(valid_row(row, path), valid_arrays(arrays, path))
         for path, row, arrays in read_store(folder)
     ]
     rows = pool_origins(rows)
@@ -38,6 +42,13 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
             f"`costscape run` first."
         )
     return rows
+
+
+def _without_rounding(row: Row, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    small = ROUNDING * abs(row["cost"] or 0.0)
+    means = {k: 0.0 for k in ("regret", "gap") if row[k] is not None and abs(row[k]) <= small}
+    kept = {k: v if k == "costs" else np.where(abs(v) <= small, 0, v) for k, v in arrays.items()}
+    return {**row, **means, "by_test_row": kept}
 
 
 def read_landscapes(folder: Path | str) -> list[dict[str, Any]]:
