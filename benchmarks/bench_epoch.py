@@ -39,13 +39,13 @@ FEW = ("policy-net", "two-stage-gmm1", "dfl-gmm1", "so-ebm-gmm1", "no-attention"
 
 
 def shortened(method, n):
-    """The method with n epochs, or n rounds, or None if it has neither."""
+    """The method with n epochs, and as many rounds or epochs of a second stage; or None."""
     known = {f.name for f in fields(method)}
     if "training" not in known:
         return None
     training = replace(method.training, epochs=n, patience=n, progress=False, device="cpu")
-    rounds = {"rounds": n} if "rounds" in known else {}
-    return replace(method, training=training, **rounds)
+    second = [name for name in ("rounds", "steps") if name in known][:1]  # of rounds, not within
+    return replace(method, training=training, **dict.fromkeys(second, n))
 
 
 def seconds(method, data):

@@ -252,8 +252,19 @@ def test_the_sentences_on_one_resource_with_one_line(rows):
     assert means["constant", None] - 0.2 < min(ours, folds) < means["constant", None]
 
 
-def test_the_sentences_on_one_resource_with_a_network():
+def test_the_sentences_on_one_resource_with_a_network(rows):
     page = text("docs/contest.md")
+    single = line_of("cubic-top1", quality.SINGLE)
+    assert (single.best.label, single.first.difference.verdict) == ("two-stage-quantiles", "worse")
+    pair = single.best.score.mean, single.ours["df2-quick"].score.mean
+    assert "and quantiles, {:.4f}, than one network of DF2, {:.4f}".format(*pair) in page
+    energy, start = (
+        {r["seed"]: r["regret"] for r in rows if (r["problem"], r["method"]) == ("cubic-top1", m)}
+        for m in ("so-ebm-gmm1", "two-stage-gmm1")
+    )
+    assert all(regret < start[seed] for seed, regret in energy.items())
+    pair = mean(energy.values()), mean(start.values())
+    assert "gains on all five seeds, {:.2f} from a Gaussian with {:.2f}".format(*pair) in page
     line = line_of("cubic-top1", quality.CROSSFITTED)
     assert line.best.label == "two-stage-pe+crossfit"
     pair = line.best.score.mean, line.ours["df2"].score.mean

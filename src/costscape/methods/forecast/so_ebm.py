@@ -70,9 +70,10 @@ class SOEBM(ForecastMethod):
         weight: float, default 0.01, the paper's. Weight of the KL term.
         temperature: float, default 1, the paper's. The number T, in the units of f. None takes the
             spread of f(y, .) over C; 1 makes p sharp where costs are in the tens.
-        steps: int, default 50. Epochs of the second stage, each of one step of up to 1,024 rows,
-            at a constant rate. The validation rows are scored after each: in the authors' code,
-            which takes one step of all rows an epoch, the best one is among the first ten.
+        steps: int, default 50. Epochs of the second stage, each of one step for every 1,024 rows,
+            at a constant rate. The validation rows are scored after each, and a fifth of the
+            epochs without a better one ends it: in the authors' code, which takes one step of all
+            rows an epoch, the best one is among the first ten.
         rates: tuple of float, default (0.3, 0.03), as for DFL. Learning rates of the second stage,
             as multiples of the first stage's. Each is tried from the same start.
         train_draws: int, default None. Number of outcomes sampled from the forecast in each
