@@ -13,14 +13,17 @@ PARTS := $(addprefix tests/,checks data models risk sets training \
 # what takes minutes in one piece begins first, so that no core is idle at the end
 ORDER := --no-loadscope-reorder tests/test_site.py tests/bench tests src
 
-.PHONY: demo test long quick check format docs docs-serve bench bench-serve bench-gpu trust versions audit clean
+.PHONY: demo test shapes long quick check format docs docs-serve bench bench-serve bench-gpu trust versions audit clean
 
 demo: $(STAMP)  ## order stock on embedded data
 	OMP_NUM_THREADS=1 $(BIN)/costscape demo
 
-test: check  ## everything that must hold: format, lint, types, layers, tests, doctests, examples, the site
-	$(PYTEST) $(SHAPES) $(PARTS)
+test: $(STAMP)  ## everything that must hold: format, lint, types, layers, tests, doctests, examples, the site
+	$(MAKE) -j2 check shapes
 	$(PYTEST) -m "not long" $(ORDER) $(PARTS:%=--ignore=%)
+
+shapes: $(STAMP)  ## the tests that check every shape
+	$(PYTEST) $(SHAPES) $(PARTS)
 
 long: $(STAMP)  ## the tests that `make test` leaves out for their time
 	$(PYTEST) -m long
@@ -65,7 +68,8 @@ audit: $(STAMP)  ## known vulnerabilities of the installed packages; needs the n
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	# most modules are never imported: python compiles the others when they are
+	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
 clean:
