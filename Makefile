@@ -68,8 +68,7 @@ audit: $(STAMP)  ## known vulnerabilities of the installed packages; needs the n
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	# most modules are never imported: python compiles the others when they are
-	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
 clean:
