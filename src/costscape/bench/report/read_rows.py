@@ -45,6 +45,7 @@ def read_rows(folder: Path | str) -> list[dict[str, Any]]:
 
 
 def _without_rounding(row: Row, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The row and its arrays, with 0 for regrets and gaps that are within rounding."""
     small = ROUNDING * abs(row["cost"] or 0.0)
     means = {k: 0.0 for k in ("regret", "gap") if row[k] is not None and abs(row[k]) <= small}
     kept = {k: v if k == "costs" else np.where(abs(v) <= small, 0, v) for k, v in arrays.items()}
