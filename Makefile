@@ -1,6 +1,8 @@
 # Everything runs in .venv, made on first use. The stamp is remade when the dependencies change.
 PYTHON ?= python3
 BIN := .venv/bin
+# hundreds of processes import the same modules: they are compiled once, also where the shell forbids it
+export PYTHONDONTWRITEBYTECODE :=
 STAMP := .venv/.installed
 # three workers for two cores: tests that wait for processes of their own leave a core idle
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
@@ -64,6 +66,7 @@ bench-gpu: $(STAMP)  ## the same on a GPU
 	$(BIN)/python benchmarks/run.py --gpu
 
 audit: $(STAMP)  ## known vulnerabilities of the installed packages; needs the network
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[audit]'
 	$(BIN)/python benchmarks/trust/audit.py
 
 $(STAMP): pyproject.toml constraints.txt
