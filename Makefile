@@ -5,15 +5,13 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 STAMP := .venv/.installed
 # three workers for two cores: tests that wait for processes of their own leave a core idle
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # the parts below the methods are tested with every shape checked, which takes half as long again,
 # the solvers by the tests that all of them share; all other tests run without these checks
 SHAPES := --jaxtyping-packages=costscape,beartype.beartype
 PARTS := $(addprefix tests/,checks data models risk sets training \
   solvers/test_every_solver.py methods/test_df2_loss.py test_arrays.py test_block_bootstrap.py \
   test_context.py test_evaluation.py test_scenarios.py test_task.py)
-# what takes minutes in one piece begins first, so that no core is idle at the end
-ORDER := --no-loadscope-reorder tests/test_site.py tests/bench tests src
 
 .PHONY: demo test shapes long quick check format docs docs-serve bench bench-serve bench-gpu trust versions audit clean
 
@@ -22,7 +20,7 @@ demo: $(STAMP)  ## order stock on embedded data
 
 test: $(STAMP)  ## everything that must hold: format, lint, types, layers, tests, doctests, examples, the site
 	$(MAKE) -j2 check shapes
-	$(PYTEST) -m "not long" $(ORDER) $(PARTS:%=--ignore=%)
+	$(PYTEST) -m "not long" $(PARTS:%=--ignore=%)
 
 shapes: $(STAMP)  ## the tests that check every shape
 	$(PYTEST) $(SHAPES) $(PARTS)
