@@ -132,11 +132,18 @@ def test_the_sentence_on_searches_of_the_contest_page(rows):
     assert (
         "one network of DF2 has a lower gap than every tuned opponent on synthetic-convex" in page
     )
-    trials = Counter()
+    trials, earlier = Counter(), set()
     for path in (ROOT / "results" / "tuning").glob("*.jsonl"):
         for line in path.read_text().splitlines():
             trial = json.loads(line)
             trials[path.stem, trial["method"]] += 1
+            if trial["trial"] == 0 and trial["commit"] == "1686352bf808":
+                earlier.add((path.stem, trial["method"]))
+    later = {pair for pair in trials if pair[1] in ("two-stage-pe", "two-stage-quantiles", "egl")}
+    assert earlier == set(trials) - later | {("inventory", "egl")}
+    assert (
+        "That of points, quantiles and EGL has the present one, but for EGL on inventory" in page
+    )
     whole = Counter(problem for (problem, _), n in trials.items() if n == 20)
     assert whole == {"wind": 5, "synthetic-convex": 7, "inventory": 11}
     assert [pair for pair, n in trials.items() if n < 20] == [("inventory", "egl")]
