@@ -9,9 +9,10 @@ The score is the gap on synthetic problems and the regret elsewhere, the mean ov
 difference is df2-quick, or df2, minus the best opponent, paired by seed and test row. Its 95 %
 interval is over blocks of test rows and seeds, or Student's over seeds where the costs of each
 test row are not stored. Ten items of one store count as one problem, and so do the nine stores
-that nobody tuned on; their seed 0 is used, and the items or stores take the place of seeds. Where
-a problem was cut at several origins, it has a line for them, too. An opponent with one seed is the
-best only if no other has more; the last column names those with a lower score on their seed.
+that nobody tuned on; each counts with the mean over its seeds, and the items or stores take the
+place of seeds. Where a problem was cut at several origins, it has a line for them, too. An
+opponent with one seed is the best only if no other has more; the last column names those with a
+lower score on their seed.
 
 python benchmarks/quality.py
 """
@@ -20,10 +21,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from costscape.bench.report import read_rows, summarise, text_table
 from costscape.bench.report.number_format import interval, number
 from costscape.bench.report.problem_tables import interval_kind
-from costscape.bench.report.summary import Cell
+from costscape.bench.report.row_facts import failure
+from costscape.bench.report.summary import Cell, grouped
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -82,8 +86,43 @@ def score(cell):
 def read(folder=RESULTS):
     """The rows of full size, with the items of a store as one problem beside the single ones."""
     rows = [row for row in read_rows(folder) if not row["quick"]]
-    items = [row for row in rows if NUMBERED.fullmatch(row["problem"]) and row["seed"] == 0]
+    found = grouped(row for row in rows if NUMBERED.fullmatch(row["problem"]))
+    items = [mean_over_seeds(runs) for runs in found.values()]
     return rows + [as_pair(row, items) for row in items]
+
+
+def mean_over_seeds(runs):
+    """One row for the runs of a method that gave a number: the mean of each measure.
+
+    Costs of each test row are averaged where all runs have them, of the same test rows. A second
+    stage changed nothing if it did so with no seed.
+    """
+    served = [row for row in runs if not row["refused"] and failure(row) is None]
+    if not served:
+        return runs[0]
+    fields = ("regret", "gap", "cost", "fit_seconds", "decide_seconds")
+    means = {name: mean([row[name] for row in served]) for name in fields}
+    same = len({row["test_rows"] for row in served}) == 1
+    arrays = {
+        name: np.mean([row["by_test_row"][name] for row in served], axis=0)
+        for name in served[0]["by_test_row"]
+        if same and all(name in row["by_test_row"] for row in served)
+    }
+    merged = {**served[0], **means, "by_test_row": arrays}
+    if "by_origin" in merged:
+        origins = zip(*(row["by_origin"] for row in served), strict=True)
+        merged["by_origin"] = [{k: mean([o[k] for o in one]) for k in one[0]} for one in origins]
+    if all("chosen" in row for row in served):
+        fits = [fit for row in served for fit in row["chosen"].get("fits", [row["chosen"]])]
+        merged["chosen"] = {"fits": fits}
+    if any(row.get("network") is None for row in served):
+        merged["network"] = None
+    return merged
+
+
+def mean(values):
+    """The mean; None where a value is missing."""
+    return None if None in values else sum(values) / len(values)
 
 
 def as_pair(row, items):

@@ -51,8 +51,8 @@ NOT_RUN = "-"
 CAPTION = (
     "Gap on the synthetic problems, regret elsewhere: means over seeds, n= where a method has "
     "fewer seeds than others. **Bold**: the 95 % interval of the difference to the best opponent "
-    "of the same part is below 0; *italic*: above 0. -: not run. For items 1-10 of a store, items "
-    "take the place of seeds."
+    "of the same part is below 0; *italic*: above 0. -: not run. For items 1-10 of a store, the "
+    "means of items over their seeds take the place of seeds."
 )
 
 
@@ -99,7 +99,10 @@ def _cell(cell, named, most):
 
 def full(rows):
     """All methods on all problems; items, and stores that nobody tuned on, as one problem."""
-    parts = [f"In the tables of {' and '.join(MANY.values())}, these take the place of seeds."]
+    many = " and ".join(MANY.values())
+    parts = [
+        f"In the tables of {many}, the means of these over their seeds take the place of seeds."
+    ]
     for ours, title in TITLES.items():
         found = quality.of_table(rows, ours)
         kept = [row for row in found if not NUMBERED.fullmatch(row["problem"])]

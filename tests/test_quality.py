@@ -111,9 +111,9 @@ def test_ten_items_are_one_problem_and_its_pairs(tmp_path):
     ours, theirs = rng.normal(10, 1, (3, 30)), rng.normal(11, 1, (3, 30))
     for i in range(3):
         problem = f"inventory-item{i + 8}"
-        write(tmp_path, problem, "df2", 0, ours[i], block=3)
+        for seed, more in enumerate((-3, 1, 2)):  # the mean over seeds counts
+            write(tmp_path, problem, "df2", seed, ours[i] + more, block=3)
         write(tmp_path, problem, "egl+crossfit", 0, theirs[i], block=3)
-        write(tmp_path, problem, "df2", 1, 99.0, by_row=False)  # only seed 0 counts
     found = line(tmp_path, ITEMS, CROSSFITTED)
     assert found.first.score.n == 3
     assert found.first.score.mean == pytest.approx(ours.mean(), rel=1e-5)
@@ -126,6 +126,31 @@ def test_ten_items_are_one_problem_and_its_pairs(tmp_path):
     plain[0]["test_rows"] = "others"
     assert quality.as_pair(plain[0], plain)["test_rows"] is None
     assert quality.as_pair(plain[-1], plain)["test_rows"] == "dates"
+
+
+def test_the_seeds_of_an_item_are_averaged():
+    def run(seed, regret, **more):
+        run = Run("inventory-item1", "lancer", seed)
+        by_row = {"regrets": np.full(2, regret)}
+        return {**blank(run), "regret": regret, "test_rows": "t", "by_test_row": by_row, **more}
+
+    new = {"network": {"rate": 1.0}}
+    left, kept = ({"chosen": {"epoch": epoch}, **new} for epoch in (3, 0))
+    found = quality.mean_over_seeds([run(0, 1.0, **kept), run(1, 4.0, **left)])
+    assert found["regret"] == found["by_test_row"]["regrets"].mean() == 2.5
+    assert found["gap"] is None  # missing, not 0
+    assert found["chosen"] == {"fits": [{"epoch": 0}, {"epoch": 3}]}
+    assert found["network"] == new["network"]
+    # the earlier training of one run marks the mean; a failed run does not count
+    failed = run(2, None, error="no memory", by_test_row={})
+    found = quality.mean_over_seeds(
+        [run(0, 1.0, **kept), run(1, 4.0, **{**kept, "network": None}), failed]
+    )
+    assert (found["regret"], found["network"]) == (2.5, None)
+    assert quality.mean_over_seeds([failed])["error"] == "no memory"
+    # means over different test rows are kept, their costs by row are not
+    found = quality.mean_over_seeds([run(0, 1.0), run(1, 4.0, test_rows="others")])
+    assert (found["regret"], found["by_test_row"]) == (2.5, {})
 
 
 def test_the_origins_of_items_have_a_line_of_their_own(tmp_path):
