@@ -484,7 +484,7 @@ def test_the_table_of_spreads_on_the_zoo():
     import spreads
 
     kept = spreads.read(spreads.KEPT)
-    found, page = spreads.ratios(kept), text("docs/decision-quality.md")
+    found, page = spreads.of_spread.ratios(kept), text("docs/decision-quality.md")
     for title, choice in (
         ("0.25", (0.25,)),
         ("0.5", (0.5,)),

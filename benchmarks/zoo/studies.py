@@ -2,9 +2,11 @@
 
 import argparse
 import json
+from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from statistics import mean
 
 
 def read(path):
@@ -43,6 +45,55 @@ def fit(problem, name, change, device="cpu"):
         "code": commit(),
     }
     return method, facts
+
+
+class Choices:
+    """The rows of fits that differ in one setting, and what a choice among its values gains.
+
+    Of several values the fit with the lowest ``val``, its cost on validation rows, is taken.
+    Problems that lack a value are left out.
+
+    - setting: name of the setting in the rows.
+    - values: those that were run.
+    - base: the value to whose regret others are compared.
+    - choices: tuples of values.
+    """
+
+    def __init__(self, setting, values, base, choices):
+        self.setting, self.values, self.base, self.choices = setting, values, base, choices
+
+    def fits(self, rows):
+        """By method and problem: the rows, by value."""
+        found = defaultdict(dict)
+        for row in rows:
+            found[row["method"], row["problem"]][row[self.setting]] = row
+        return {key: of for key, of in sorted(found.items()) if set(of) >= set(self.values)}
+
+    def ratios(self, rows):
+        """By method and choice: regret over that with the base, one for each problem."""
+        found = defaultdict(list)
+        for (method, _), of in self.fits(rows).items():
+            for choice in self.choices:
+                chosen = min((of[value] for value in choice), key=lambda row: row["val"])
+                ratio = chosen["regret"] / of[self.base]["regret"]
+                for name in (method, "all"):
+                    found[name, choice].append(ratio)
+        return found
+
+    def table(self, rows):
+        """Lines of text: method, values, mean, least and worst ratio, starts kept, problems."""
+        kept = defaultdict(int)
+        for (method, _), of in self.fits(rows).items():
+            for value in self.values:
+                for name in (method, "all"):
+                    kept[name, (value,)] += of[value]["epoch"] < 0
+        return [
+            f"{name:14} {', '.join(f'{value:g}' for value in choice):18} {mean(of):.3f} "
+            f"{min(of):.2f} {max(of):.2f} start kept {kept.get((name, choice), '-')} n={len(of)}"
+            for (name, choice), of in sorted(
+                self.ratios(rows).items(), key=lambda pair: pair[0][0]
+            )
+        ]
 
 
 def study(words, kept, cases, case_of, run, table):
