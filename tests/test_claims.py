@@ -479,6 +479,31 @@ def test_the_table_of_second_stages_on_the_zoo():
     assert 1 - 1 / mean(found["all", (0,), True]) > 1 / 3  # "gains a third"
 
 
+def test_the_table_of_rounds_on_the_zoo():
+    sys.path.insert(0, str(ROOT / "benchmarks" / "zoo"))
+    import rounds
+    import second_stages
+
+    kept, page = rounds.read(rounds.KEPT), text("docs/decision-quality.md")
+    found = rounds.of_times.ratios(kept)
+    for title, choice in (
+        ("0.3", (0.3,)),
+        ("3", (3.0,)),
+        ("0.3, 1 and 3, chosen on validation rows", rounds.TIMES),
+    ):
+        cells = [
+            f"{mean(of):.3f} ({max(of):.3f})" for of in (found[m, choice] for m in rounds.METHODS)
+        ]
+        assert f"| {title} | {' | '.join(cells)} |" in page
+    problems = {row["problem"] for row in kept}
+    drawn = [problem for problem in problems if " seed " in problem]
+    assert (len(problems) - len(drawn), len(drawn)) == (12, 4)
+    others = {row["problem"] for row in second_stages.read(second_stages.KEPT)} - problems
+    assert all(problem.startswith("zoo-item") for problem in others)  # whose x is a window
+    assert [len(found[m, (1.0,)]) for m in rounds.METHODS] == [16, 15]  # "TaskMet refuses one"
+    assert round(100 * (max(found["lancer", (3.0,)]) - 1)) == 14
+
+
 def test_the_table_of_spreads_on_the_zoo():
     sys.path.insert(0, str(ROOT / "benchmarks" / "zoo"))
     import spreads
