@@ -531,6 +531,7 @@ def test_the_table_of_spreads_on_the_zoo():
 
 
 def test_all_rows_of_opponents_have_the_present_training(rows):
+    page = text("docs/contest.md")
     networks = [
         row
         for row in rows
@@ -539,8 +540,12 @@ def test_all_rows_of_opponents_have_the_present_training(rows):
         and not row["refused"]
     ]
     assert all(row["network"] is not None for row in networks)
+    ours = [row for row in rows if row["method"] in ("df2", "df2-quick", "blend")]
+    earlier = [(row["problem"], row["method"]) for row in ours if row["network"] is None]
+    assert sorted(earlier) == [(f"inventory-store{k}", "df2") for k in (10, 7, 9)]
+    assert "Three rows of DF2's cross-fitted default, on the stores 7, 9 and 10" in page
     sentence = f"All {len(networks):,} rows of opponents with networks have the present training"
-    assert sentence in text("docs/contest.md")
+    assert sentence in page
 
 
 def test_the_sentence_on_second_stages(rows):
