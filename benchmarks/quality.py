@@ -94,8 +94,9 @@ def read(folder=RESULTS):
 def mean_over_seeds(runs):
     """One row for the runs of a method that gave a number: the mean of each measure.
 
-    Costs of each test row are averaged where all runs have them, of the same test rows. A second
-    stage changed nothing if it did so with no seed.
+    Costs of each test row are averaged where all runs have them, of the same test rows. The row
+    has the chosen epochs of all runs, so a second stage counts as without effect only if it had
+    none with any seed.
     """
     served = [row for row in runs if not row["refused"] and failure(row) is None]
     if not served:

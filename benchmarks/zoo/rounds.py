@@ -1,13 +1,13 @@
 """Which rates serve the rounds of LANCER and TaskMet?
 
 Each row is one fit of one method on one problem of the zoo, or on a synthetic problem drawn with a
-seed that no kept run has. Both rates of the rounds are those of the authors times ``times``:
-landscape and forecast in LANCER, metric and forecast in TaskMet. The least-squares start is that
-of all networks. ``epoch`` is the best round, -1 the start, and ``val`` its cost on the validation
-rows. The table has, for each method and choice of multiples, the mean ratio of regret to that with
-the authors' rates, the least and the worst, and in how many fits the start was kept. Of several
-multiples the fit with the lowest ``val`` is taken. Rows are kept in rounds.jsonl; `code` is the
-commit of the library that made them.
+seed that no kept run has. Both rates of the rounds are the defaults times ``times``: landscape and
+forecast in LANCER, metric and forecast in TaskMet. The least-squares start is that of all
+networks. ``epoch`` is the best round, -1 the start, and ``val`` its cost on the validation rows.
+The table has, for each method and choice of multiples, the mean ratio of regret to that with the
+defaults, the least and the worst, and in how many fits the start was kept. Of several multiples
+the fit with the lowest ``val`` is taken. Rows are kept in rounds.jsonl; `code` is the commit of
+the library that made them.
 
     python benchmarks/zoo/rounds.py                     # the table of the kept rows
     python benchmarks/zoo/rounds.py --run --out FILE    # all that FILE lacks
