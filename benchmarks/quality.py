@@ -116,8 +116,6 @@ def mean_over_seeds(runs):
     if all("chosen" in row for row in served):
         fits = [fit for row in served for fit in row["chosen"].get("fits", [row["chosen"]])]
         merged["chosen"] = {"fits": fits}
-    if any(row.get("network") is None for row in served):
-        merged["network"] = None
     return merged
 
 

@@ -161,16 +161,6 @@ def test_fewer_seeds_than_others_and_failures_are_remarked(run):
     assert cell_of(rows, "lancer").remarks == ("failed (1 of 1)",)
 
 
-def test_networks_that_had_other_training_are_remarked(run):
-    old = {"network": None}
-    rows = [run(method=m, **old) for m in ("df2", "wsaa-knn+crossfit", "egl+tuned", "df2-paper")]
-    rows += [run(method="egl", seed=0, **old), run(method="egl", seed=1)]
-    assert cell_of(rows, "egl").remarks == ("(earlier training in 1 of 2)",)
-    assert cell_of(rows, "df2").remarks == ("(1 seed)", "(earlier training)")
-    for name in ("df2-paper", "wsaa-knn+crossfit", "egl+tuned"):
-        assert cell_of(rows, name).remarks == ("(1 seed)",)
-
-
 def test_every_run_without_a_number_is_told_with_its_sentence(run):
     rows = [
         run(method="a", seed=0, regret=None, error="Traceback\n  f\nValueError: lost.\n\n"),
@@ -258,12 +248,3 @@ def test_landscapes_are_read_and_incomplete_ones_refused(landscape, tmp_path):
     write_lines(tmp_path / "landscapes.jsonl", [landscape])
     with pytest.raises(ValueError, match=r"needs x, true, but .*landscapes\.jsonl"):
         read_landscapes(tmp_path)
-
-
-def test_a_run_is_compared_with_a_start_of_the_same_training_only(run):
-    rows = [run(method="two-stage-gmm1", seed=seed, regret=70.0) for seed in (0, 1)]
-    rows += [run(method="so-ebm-gmm1", seed=seed, regret=70.0) for seed in (0, 1)]
-    assert cell_of(rows, "so-ebm-gmm1").is_its_start
-    old = [{**row, "network": None} if row["method"] == "so-ebm-gmm1" else row for row in rows]
-    assert not cell_of(old, "so-ebm-gmm1").is_its_start
-    assert cell_of(old, "so-ebm-gmm1").judged == 0

@@ -22,7 +22,6 @@ ORDER = (
     "scheduling-measured",
 )
 QUICK = " (quick)"  # after the problem of quick runs
-WITHOUT_NETWORKS = ("constant", "proportional", "wsaa", "cme", "decision-forest", "residual-saa")
 
 
 @dataclass(frozen=True)
@@ -83,17 +82,6 @@ def sources(rows: Iterable[Row]) -> dict[str, int]:
     return counted(
         source and re.sub(r", seed \d+$", ", drawn by seed", source) for source in names
     )
-
-
-def is_earlier(row: Row) -> bool:
-    """Whether a network of the row is from before all methods had one encoder and one training.
-
-    Such rows do not name the terms of their networks. Those of searches and of the paper's
-    settings have not changed since.
-    """
-    method = str(row["method"])
-    same = method.startswith(("df2-paper", *WITHOUT_NETWORKS)) or "+tuned" in method
-    return row.get("network") is None and not same
 
 
 def quick(rows: Sequence[Row]) -> str | None:

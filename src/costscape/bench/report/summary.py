@@ -18,18 +18,10 @@ import numpy as np
 
 from costscape.bench.report.differences import PairedDifference, paired
 from costscape.bench.report.read_rows import Row, label
-from costscape.bench.report.row_facts import (
-    MEASURES,
-    counted,
-    failure,
-    is_earlier,
-    place,
-    title_of,
-)
+from costscape.bench.report.row_facts import MEASURES, counted, failure, place, title_of
 from costscape.bench.report.two_stage_starts import START, is_unchanged, start_of
 
 MAIN, OURS, BEST, OTHER = "main", "ours", "best", "other"  # roles of cells
-EARLIER = "earlier training"
 
 
 @dataclass(frozen=True)
@@ -55,7 +47,6 @@ class Cell:
     - ``by_origin``: the mean measure at each origin, where the runs have origins.
     - ``unchanged``: in how many runs the second stage changed nothing, so that the decisions are
       those of the two-stage start; ``judged`` is in how many that is known.
-    - ``earlier``: how many runs have networks from before all methods had one training.
     """
 
     problem: str
@@ -80,7 +71,6 @@ class Cell:
     by_origin: tuple[float, ...] = ()
     unchanged: int = 0
     judged: int = 0
-    earlier: int = 0
 
     @property
     def is_its_start(self) -> bool:
@@ -107,17 +97,14 @@ class Cell:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a bare number would hide: fewer seeds, second stages without effect, earlier
-        training, failures."""
+        """What a bare number would hide: fewer seeds, second stages without effect, failures."""
         n = len(self.seeds)
         fewer = f"({n} seed{'s' * (n != 1)})" if 0 < n < self.most else ""
         failed = f"failed ({self.failed} of {self.runs})" if self.failed else ""
         same = ""
         if 0 < self.unchanged < self.judged:
             same = f"({START} in {self.unchanged} of {self.judged})"
-        some = f" in {self.earlier} of {n}" if self.earlier < n else ""
-        old = f"({EARLIER}{some})" if self.earlier else ""
-        return tuple(remark for remark in (fewer, same, old, failed) if remark)
+        return tuple(remark for remark in (fewer, same, failed) if remark)
 
 
 def summarise(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[Cell]:
@@ -203,18 +190,10 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
 
 
 def _starts(rows: list[Row], groups: dict[str, list[Row]]) -> dict[int, Row]:
-    """The two-stage runs, by seed, from which these runs start; none where they are not kept.
-
-    A run with the earlier training did not start from one with the present training.
-    """
+    """The two-stage runs, by seed, from which these runs start; none where they are not kept."""
     name = start_of(rows[0]["method"])
     same = groups.get(label(name, rows[0]["changes"]), []) if name else []
-    earlier = {row["seed"]: is_earlier(row) for row in rows}
-    return {
-        row["seed"]: row
-        for row in _served(same)
-        if is_earlier(row) == earlier.get(row["seed"], is_earlier(row))
-    }
+    return {row["seed"]: row for row in _served(same)}
 
 
 def _cell(rows: list[Row], measure: str, ours: Sequence[str], starts: Mapping[int, Row]) -> Cell:
@@ -251,7 +230,6 @@ def _cell(rows: list[Row], measure: str, ours: Sequence[str], starts: Mapping[in
         by_origin=_by_origin(served, measure),
         unchanged=known.count(True),
         judged=len(known) - known.count(None),
-        earlier=sum(is_earlier(row) for row in served),
     )
 
 
