@@ -61,7 +61,7 @@ def test_markdown_shows_numbers_differences_and_remarks(store):
     lines = {
         line.split(" | ")[0][2:]: line for line in markdown(store).splitlines() if "|" in line
     }
-    assert "| 60.00 (0.10) (3 seeds) | -6.00 [-6.75, -5.25] better |" in lines["df2"]
+    assert "| 60.00 (0.10) (3 seeds) | -6.00 [-6.75, -5.25]s better |" in lines["df2"]
     assert "better | 3 | 20.0 | 0.500 | 60.90 (0.60) |" in lines["df2"]
     assert "66.00 (0.20) (3 seeds) failed (1 of 4) | best opponent | 3 |" in lines["dfl-gmm3"]
     assert "refused: EGL needs a point & a <loss>." in lines["egl"]
@@ -70,7 +70,7 @@ def test_markdown_shows_numbers_differences_and_remarks(store):
 def test_a_tie_is_called_a_tie(run):
     rows = [run(method="cme", seed=i, regret=r) for i, r in enumerate((1.0, 2.0, 3.0))]
     rows += [run(method="df2", seed=i, regret=r) for i, r in enumerate((1.1, 1.9, 3.0))]
-    assert "] tie |" in markdown(rows)
+    assert "]s tie |" in markdown(rows)
 
 
 def test_the_gap_has_a_column_just_where_it_is_known(store):
@@ -92,6 +92,14 @@ def test_devices_have_a_column_where_there_are_several(run):
     assert "Compare seconds on one device only." in two
     line = next(line for line in two.splitlines() if line.startswith("| df2 "))
     assert "| 2.00 | 0.500 | cpu: x86_64, 2 cores |" in line
+
+
+def test_what_tables_share_is_said_once(store):
+    words = "Mean (standard deviation) over seeds; less is better."
+    assert markdown(store).count("## ") > 1
+    assert markdown(store).count(words) == 1
+    assert markdown(store).startswith(words)
+    assert latex(store).count(words) == latex(store).count("Data:")  # floats are read alone
 
 
 def test_captions_name_the_data_and_the_limits_of_the_papers_numbers(run):

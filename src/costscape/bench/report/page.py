@@ -12,7 +12,7 @@ from typing import Any
 
 from costscape.bench.report import figures
 from costscape.bench.report.number_format import interval, mean_sd
-from costscape.bench.report.problem_tables import ProblemTable, problem_tables
+from costscape.bench.report.problem_tables import ProblemTable, problem_tables, shared_legend
 from costscape.bench.report.read_rows import Row
 from costscape.bench.report.row_facts import counted, quick, sources, title_of, troubles
 from costscape.bench.report.summary import MAIN, Cell, grouped
@@ -59,6 +59,7 @@ def render(
     cells = {(line.cell.title, line.cell.label): line.cell for line in lines}
     return page.render(
         cards=[card for table in tables if (card := _card(table)) is not None],
+        legend=shared_legend(tables),
         tables=[(table, _figures(table, landscapes)) for table in tables],
         together=_together,
         runs=len(rows),

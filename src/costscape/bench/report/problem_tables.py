@@ -3,18 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
+from costscape.bench.report.captions import facts, legend
 from costscape.bench.report.differences import PairedDifference
 from costscape.bench.report.number_format import interval, mean_sd, number, seconds
 from costscape.bench.report.published import caption, printed
 from costscape.bench.report.read_rows import Row, label
-from costscape.bench.report.row_facts import QUICK, counted, quick, sources, title_of
+from costscape.bench.report.row_facts import QUICK, counted, title_of
 from costscape.bench.report.summary import Cell, Stat, summarise
-from costscape.bench.report.two_stage_starts import SAME, START
+from costscape.bench.report.two_stage_starts import START
 
 ROWS_AND_SEEDS, SEEDS = "rows and seeds", "seeds"
-SOURCES = 3  # named in a caption
+MARK = "s"  # after an interval over seeds alone
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,17 @@ class Series:
 
 @dataclass(frozen=True)
 class ProblemTable:
-    """One problem: ``changed`` are the lines of settings at several numbers."""
+    """One problem.
+
+    ``changed`` are the lines of settings at several numbers. ``legend`` has the sentences that
+    tables share, ``captions`` those on this one.
+    """
 
     title: str
     header: tuple[str, ...]
     lines: tuple[Line, ...]
     changed: tuple[Line, ...]
+    legend: tuple[str, ...]
     captions: tuple[str, ...]
     series: tuple[Series, ...]
 
@@ -66,6 +71,11 @@ def problem_tables(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[Proble
         )
         for title in dict.fromkeys(cell.title for cell in cells)
     ]
+
+
+def shared_legend(tables: Sequence[ProblemTable]) -> str:
+    """The sentences of the legends of several tables, each once."""
+    return " ".join(dict.fromkeys(words for table in tables for words in table.legend))
 
 
 def series_of(cells: Sequence[Cell]) -> list[Series]:
@@ -92,8 +102,8 @@ def interval_kind(d: PairedDifference | None) -> str | None:
 
 def _table(cells: list[Cell], rows: list[Row]) -> ProblemTable:
     devices = list(counted(device for cell in cells for device in cell.devices))
-    kinds = {interval_kind(cell.difference) for cell in cells} - {None}
-    columns = _columns(cells, devices, "s" if len(kinds) > 1 else "")
+    marked = any(interval_kind(cell.difference) == SEEDS for cell in cells)
+    columns = _columns(cells, devices)
     series = series_of(cells)
     lines = {cell.label: _line(cell, columns) for cell in cells}
     changed = {point.label: lines[point.label] for one in series for _, point in one.points}
@@ -106,13 +116,14 @@ def _table(cells: list[Cell], rows: list[Row]) -> ProblemTable:
             if name not in changed or line.cell.is_best_opponent
         ),
         changed=tuple(changed.values()),
-        captions=tuple(_captions(cells, devices, kinds, rows)),
+        legend=tuple(legend(cells, rows, devices, marked)),
+        captions=tuple(facts(cells, rows, devices)),
         series=tuple(series),
     )
 
 
-def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Callable[[Cell], str]]:
-    """The text of each column; ``mark`` follows an interval over seeds alone."""
+def _columns(cells: list[Cell], devices: list[str]) -> dict[str, Callable[[Cell], str]]:
+    """The text of each column."""
 
     def stat(name: str) -> Callable[[Cell], str]:
         def text(cell: Cell) -> str:
@@ -127,7 +138,7 @@ def _columns(cells: list[Cell], devices: list[str], mark: str) -> dict[str, Call
         d = cell.difference
         if cell.is_best_opponent or d is None or d.mean is None:
             return "best opponent" if cell.is_best_opponent else d.verdict if d else ""
-        marked = mark if interval_kind(d) == SEEDS else ""
+        marked = MARK if interval_kind(d) == SEEDS else ""
         return f"{interval(d.mean, d.low, d.high)}{marked} {d.verdict}"
 
     known = [name for name in ("regret", "gap") if any(getattr(c, name) for c in cells)]
@@ -161,44 +172,3 @@ def _line(cell: Cell, columns: Mapping[str, Callable[[Cell], str]]) -> Line:
         return Line(cell, (cell.label,), "; ".join([*remarks, *cell.remarks]))
     first, *rest = (text(cell) for text in columns.values())
     return Line(cell, (cell.label, " ".join([first, *cell.remarks, *remarks]), *rest))
-
-
-def _captions(
-    cells: list[Cell], devices: list[str], kinds: set[Any], rows: list[Row]
-) -> list[str]:
-    measure = cells[0].measure
-    best = next((cell for cell in cells if cell.is_best_opponent), None)
-    named = any(cell.is_ours for cell in cells)
-    sentences = [quick(rows) or "", "Mean (standard deviation) over seeds; less is better."]
-    if best:
-        rows_too = ROWS_AND_SEEDS in kinds
-        sentences.append(
-            f"Difference: the {measure} minus that of {best.label}, the "
-            f"{'best opponent' if named else 'best method'} (lowest mean {measure} on common "
-            f"seeds), paired by seed{' and test row' if rows_too else ''}, with its 95 % "
-            f"{'interval over blocks of test rows and seeds' if rows_too else 'Student interval'};"
-            f" a tie is an interval that holds 0."
-        )
-    if rows[0].get("origin_rows"):
-        sentences.append("With one seed, the origins take the place of seeds in the interval.")
-    if {ROWS_AND_SEEDS, SEEDS} <= kinds:
-        sentences.append(
-            "An interval marked s is Student's over seeds alone, which leaves out the chance in "
-            "the test rows: their costs were not kept for both methods."
-        )
-    if any(cell.is_its_start for cell in cells):
-        sentences.append(
-            f'"{START}": in every run the second stage did not lower the validation cost, or the '
-            f"{measure} is within {SAME:.1%} of that of the two-stage method it starts from."
-        )
-    if devices:
-        several = len(devices) > 1
-        sentences.append(
-            "Compare seconds on one device only." if several else f"Seconds on {devices[0]}."
-        )
-    data = list(sources(rows))
-    if len(data) > SOURCES:  # the items or stores of one file differ by a number only
-        data = [*data[:1], f"and {len(data) - 1} more alike"]
-    sentences.append(f"Data: {'; '.join(data)}." if data else "")
-    sentences.append(caption(cells[0].problem) or "")
-    return [words for words in sentences if words]

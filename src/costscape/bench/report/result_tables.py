@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 from csv import DictWriter
 from typing import Any
 
-from costscape.bench.report.problem_tables import Line, interval_kind, problem_tables
+from costscape.bench.report.problem_tables import (
+    Line,
+    interval_kind,
+    problem_tables,
+    shared_legend,
+)
 from costscape.bench.report.published import published
 from costscape.bench.report.read_rows import Row
 from costscape.bench.report.summary import Cell, summarise
@@ -50,13 +55,14 @@ def text_table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def markdown(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
-    """A heading and a table for each problem; ``rows`` and ``ours`` as for ``summarise``."""
-    parts = []
-    for table in problem_tables(rows, ours):
+    """A legend, then a heading and a table for each problem; arguments as for ``summarise``."""
+    tables = problem_tables(rows, ours)
+    parts = [shared_legend(tables)]
+    for table in tables:
         parts += [f"## {table.title}", _markdown(table.header, table.lines)]
         if table.changed:
             parts += [f"### {table.title}: settings", _markdown(table.header, table.changed)]
-        parts.append(" ".join(table.captions))
+        parts += [" ".join(table.captions)] if table.captions else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -64,7 +70,7 @@ def latex(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
     """A floating table for each problem; needs the package booktabs."""
     parts = []
     for table in problem_tables(rows, ours):
-        words = f"{_tex(table.title)}. {_tex(' '.join(table.captions))}"
+        words = f"{_tex(table.title)}. {_tex(' '.join([*table.legend, *table.captions]))}"
         parts.append(_latex(table.header, table.lines, words, f"tab:{table.anchor}"))
         if table.changed:
             words, name = f"{_tex(table.title)}: settings.", f"tab:{table.anchor}-settings"
