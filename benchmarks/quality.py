@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from costscape.bench.report import read_rows, summarise, text_table
+from costscape.bench.report.fit_kinds import kind_of
 from costscape.bench.report.number_format import interval, number
 from costscape.bench.report.problem_tables import interval_kind
 from costscape.bench.report.row_facts import failure
@@ -137,17 +138,10 @@ def as_pair(row, items):
     return {**row, **shared, "seed": int(number)}
 
 
-def part_of(row):
-    """SINGLE, TUNED or CROSSFITTED; a cross-fitted method averages fits of several folds."""
-    method, folds = row["method"], row["changes"].get("folds", 4)
-    if method.endswith("+crossfit") or (method in CROSSFITTED and folds > 1):
-        return CROSSFITTED
-    return TUNED if "+tuned" in method else SINGLE
-
-
 def of_table(rows, ours):
     """The rows that belong to the table of SINGLE, TUNED or CROSSFITTED methods."""
-    return [row for row in rows if part_of(row) == ours]
+    kind = kind_of(ours[0], {})
+    return [row for row in rows if kind_of(row["method"], row["changes"]) == kind]
 
 
 def lines(rows, ours):

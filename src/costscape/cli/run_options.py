@@ -54,6 +54,8 @@ def errors_in_words(command: Callable[P, None]) -> Callable[P, None]:
         except ModuleNotFoundError as error:
             typer.echo(f"{error}. Install it: pip install 'costscape[all,ray]'.", err=True)
             raise typer.Exit(1) from error
+        except BrokenPipeError:
+            raise  # the reader, such as head, has seen enough: Typer ends without a word
         except (ValueError, OSError, ImportError) as error:
             typer.echo(str(error), err=True)
             raise typer.Exit(1) from error

@@ -7,6 +7,7 @@ from scipy.stats import ttest_rel
 
 from costscape.bench.report import read_landscapes, read_rows
 from costscape.bench.report import summarise as summarise_any
+from costscape.bench.report.fit_kinds import KINDS
 from costscape.bench.report.problem_tables import series_of
 from costscape.bench.report.row_facts import troubles
 from costscape.bench.store_files import write_lines
@@ -67,6 +68,31 @@ def test_a_blend_is_no_opponent(run):
     assert cell_of(rows, "blend").difference.mean == -1.0
 
 
+def test_each_kind_of_fits_has_its_own_best_opponent(run):
+    scores = {"df2": 1.0, "df2-quick": 2.0, "egl+crossfit": 3.0, "cme+crossfit": 4.0}
+    scores |= {"egl": 5.0, "cme": 6.0, "df2-quick+tuned": 7.0}
+    rows = [run(method=m, seed=s, regret=r + s) for m, r in scores.items() for s in (0, 1)]
+    cells = {cell.label: cell for cell in summarise(rows)}
+    assert {name for name, cell in cells.items() if cell.is_best_opponent} == {
+        "egl+crossfit",
+        "egl",
+    }
+    opponents = {
+        name: cell.difference and cell.difference.opponent for name, cell in cells.items()
+    }
+    assert opponents == {
+        "df2": "egl+crossfit",
+        "cme+crossfit": "egl+crossfit",
+        "egl+crossfit": None,
+        "df2-quick": "egl",
+        "cme": "egl",
+        "egl": None,
+        "df2-quick+tuned": "egl+crossfit",  # no other is tuned: the best of all
+    }
+    kinds = [cell.kind for cell in summarise(rows)]
+    assert kinds == sorted(kinds, key=KINDS.index)
+
+
 def test_only_common_seeds_are_paired(run):
     rows = [run(method="df2", seed=i, regret=r) for i, r in ((0, 9.0), (1, 1.0), (2, 2.0))]
     rows += [run(method="cme", seed=i, regret=r) for i, r in ((1, 3.0), (2, 5.0), (7, 0.0))]
@@ -98,9 +124,9 @@ def test_the_caller_names_the_methods_whose_opponents_are_wanted(run):
     scores = {"df2": 1.0, "df2-paper": 3.0, "cme": 4.0, "egl": 2.0}
     rows = [run(method=m, seed=s, regret=r + s) for m, r in scores.items() for s in (0, 1)]
     roles = {cell.label: cell.role for cell in summarise_any(rows, ("cme", "df2-paper"))}
-    assert roles == {"cme": "main", "df2-paper": "ours", "df2": "best", "egl": "other"}
+    assert roles == {"cme": "main", "df2-paper": "ours", "df2": "best", "egl": "best"}
     without = {cell.label: cell.role for cell in summarise_any(rows)}
-    assert without == {"df2": "best", "df2-paper": "other", "cme": "other", "egl": "other"}
+    assert without == {"df2": "best", "df2-paper": "other", "cme": "other", "egl": "best"}
 
 
 def test_a_lucky_single_seed_is_no_best_opponent_beside_several(run):

@@ -62,8 +62,8 @@ def test_markdown_shows_numbers_differences_and_remarks(store):
         line.split(" | ")[0][2:]: line for line in markdown(store).splitlines() if "|" in line
     }
     assert "| 60.00 (0.10) (3 seeds) | -6.00 [-6.75, -5.25]s better |" in lines["df2"]
-    assert "better | 3 | 20.0 | 0.500 | 60.90 (0.60) |" in lines["df2"]
-    assert "66.00 (0.20) (3 seeds) failed (1 of 4) | best opponent | 3 |" in lines["dfl-gmm3"]
+    assert "better | cross-fitted | 3 | 20.0 | 0.500 | 60.90 (0.60) |" in lines["df2"]
+    assert "66.00 (0.20) (3 seeds) failed (1 of 4) | best opponent |" in lines["dfl-gmm3"]
     assert "refused: EGL needs a point & a <loss>." in lines["egl"]
 
 
@@ -92,6 +92,17 @@ def test_devices_have_a_column_where_there_are_several(run):
     assert "Compare seconds on one device only." in two
     line = next(line for line in two.splitlines() if line.startswith("| df2 "))
     assert "| 2.00 | 0.500 | cpu: x86_64, 2 cores |" in line
+
+
+def test_a_table_of_several_kinds_of_fits_names_them(run):
+    rows = [run(method=m, seed=s, regret=float(s)) for m in ("df2", "cme") for s in (0, 1)]
+    words = "Each kind of fits has its own best opponent"
+    assert words in markdown(rows)
+    assert "| best opponent | single fit | 2 |" in markdown(rows)
+    assert [line["kind"] for line in lines_of(csv(rows))] == ["cross-fitted", "single fit"]
+    single = markdown([row for row in rows if row["method"] == "cme"])
+    assert words not in single
+    assert "| kind |" not in single
 
 
 def test_what_tables_share_is_said_once(store):

@@ -26,6 +26,11 @@ def legend(
             "test row, with its 95 % interval over blocks of test rows and seeds. A tie is an "
             "interval that holds 0."
         )
+    if len({cell.kind for cell in cells}) > 1:
+        sentences.append(
+            "Each kind of fits has its own best opponent; where it has none, the best of all "
+            "takes its place."
+        )
     if marked:
         sentences.append(
             "An interval marked s is Student's, paired by seed alone, which leaves out the chance "

@@ -217,5 +217,9 @@ def _limit(values: Sequence[float]) -> float:
 
 
 def _legend(cells: Sequence[Cell]) -> tuple[tuple[str, str], ...]:
-    roles = {cell.role: cell.label for cell in cells if cell.score}
-    return tuple((r, roles[r] if r in (MAIN, BEST) else NAMES[r]) for r in NAMES if r in roles)
+    names: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.score:
+            names.setdefault(cell.role, []).append(cell.label)
+    alone = [role for role in (MAIN, BEST) if len(names.get(role, [])) == 1]
+    return tuple((r, names[r][0] if r in alone else NAMES[r]) for r in NAMES if r in names)

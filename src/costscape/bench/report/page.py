@@ -99,8 +99,8 @@ def _card(table: ProblemTable) -> dict[str, str] | None:
     if not ours:
         return None
     cell = next((cell for cell in ours if cell.role == MAIN), ours[0])
-    best = next((cell for cell in table.cells if cell.is_best_opponent), None)
     d = cell.difference
+    best = next((other for other in table.cells if d and other.label == d.opponent), None)
     return dict(
         title=table.title,
         anchor=table.anchor,
@@ -132,11 +132,11 @@ def _score(cell: Cell) -> str:
 
 def _figures(table: ProblemTable, landscapes: Landscapes) -> list[figures.Figure]:
     cells, title = table.cells, table.title
-    best = next((cell for cell in cells if cell.is_best_opponent), None)
+    best = {cell.kind: cell for cell in cells if cell.is_best_opponent}
     pictures = [figures.bars(cells, title), figures.scatter(cells, title)]
     for name in dict.fromkeys(one.setting for one in table.series):
-        pictures.append(
-            figures.settings([s for s in table.series if s.setting == name], best, title)
-        )
+        series = [one for one in table.series if one.setting == name]
+        kind = series[0].points[0][1].kind
+        pictures.append(figures.settings(series, best.get(kind), title))
     pictures += [figures.landscape(one) for one in landscapes if title_of(one) == title]
     return [figure for figure in pictures if figure is not None]

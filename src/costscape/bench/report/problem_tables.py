@@ -149,6 +149,8 @@ def _columns(cells: list[Cell], devices: list[str]) -> dict[str, Callable[[Cell]
         columns["difference [95 %]"] = difference
     for i in range(max(len(cell.by_origin) for cell in cells)):
         columns[f"origin {i + 1}"] = partial(_at_origin, i)
+    if len({cell.kind for cell in cells}) > 1:
+        columns["kind"] = lambda cell: cell.kind
     columns["seeds"] = lambda cell: str(len(cell.seeds))
     columns["fit s"] = lambda cell: seconds(cell.fit_seconds)
     columns["decide s"] = lambda cell: seconds(cell.decide_seconds)

@@ -9,12 +9,12 @@ chosen by its test regret, which flatters the opponents.
 from collections import defaultdict
 from collections.abc import Sequence
 
+from costscape.bench.report.fit_kinds import CROSSFIT
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import Row
 from costscape.bench.report.result_tables import text_table
 from costscape.bench.report.summary import is_named
 
-CROSSFIT = "+crossfit"
 NOT_RUN = "-"
 
 

@@ -21,7 +21,7 @@ COLUMNS = (
     *("problem", "method", "seeds", "regret_mean", "regret_sd", "gap_mean", "cost_mean"),
     *("fit_seconds", "decide_seconds", "refused", "changes", "difference", "low", "high"),
     *("verdict", "failed", "paper_regret", "device", "paper_sd", "gap_sd", "cost_sd"),
-    *("measure", "opponent", "interval", "quick"),
+    *("measure", "opponent", "interval", "quick", "kind"),
 )
 FORMULA = ("=", "+", "-", "@")  # with which a cell of a spreadsheet computes
 ESCAPES = {
@@ -102,7 +102,7 @@ def _csv_line(cell: Cell) -> dict[str, Any]:
         **{f"{name}_sd": stat and stat.sd for name, stat in stats.items()},
         **{
             name: getattr(cell, name)
-            for name in ("problem", "fit_seconds", "decide_seconds", "refused", "failed")
+            for name in ("problem", "kind", "fit_seconds", "decide_seconds", "refused", "failed")
         },
         "method": cell.label,
         "seeds": len(cell.seeds),

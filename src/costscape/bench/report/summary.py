@@ -3,10 +3,12 @@
 The measure m of a problem is the gap where every successful run has one, else the regret, else
 the cost. The caller names its methods; all others are opponents. The best opponent of a problem
 has the lowest mean m on common seeds (``best_of``); an opponent with a single seed counts only if
-no other has more. ``differences`` compares each method with it; a difference whose interval holds
-0 is a tie. Quick runs have smaller data, so they are a problem of their own. A method whose second
-stage changes nothing (``two_stage_starts``) is neither the best opponent nor compared with it, and
-one that learned from a ``share`` of the training rows is not the best opponent.
+no other has more. There is one for each kind of fits (``fit_kinds``). ``differences`` compares
+each method with that of its kind or, where its kind has none, with the best of all; a difference
+whose interval holds 0 is a tie. Quick runs have smaller data, so they are a problem of their own.
+A method whose second stage changes nothing (``two_stage_starts``) is neither the best opponent nor
+compared with it, and one that learned from a ``share`` of the training rows is not the best
+opponent.
 """
 
 import math
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from costscape.bench.report.differences import PairedDifference, paired
+from costscape.bench.report.fit_kinds import KINDS, kind_of
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import MEASURES, counted, failure, place, title_of
 from costscape.bench.report.two_stage_starts import START, is_unchanged, start_of
@@ -41,8 +44,9 @@ class Cell:
     - ``seeds``: of the runs that succeeded; ``failed`` of ``runs`` did not.
     - ``most``: the largest number of seeds that a method has on the problem.
     - ``role``: MAIN for the first named method without changes, OURS for other named methods,
-      BEST for the best opponent, OTHER for other opponents.
-    - ``difference``: to the best opponent; None for itself, and if there is nothing to compare.
+      BEST for the best opponent of its kind, OTHER for other opponents.
+    - ``difference``: to a best opponent, which it names; None for itself, and if there is nothing
+      to compare.
     - ``fit_seconds``, ``decide_seconds``: means.
     - ``by_origin``: the mean measure at each origin, where the runs have origins.
     - ``unchanged``: in how many runs the second stage changed nothing, so that the decisions are
@@ -82,6 +86,11 @@ class Cell:
         return label(self.method, self.changes)
 
     @property
+    def kind(self) -> str:
+        """Whether it is fitted once, and with searched settings; one of KINDS."""
+        return kind_of(self.method, self.changes)
+
+    @property
     def is_ours(self) -> bool:
         return self.role in (MAIN, OURS)
 
@@ -114,7 +123,8 @@ def summarise(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[Cell]:
     - ``ours``: the methods whose opponents are wanted. A name stands also for names that go on
       after it with "-" or "+": "df2" for df2-paper.
 
-    Problems are in a fixed order; in each, the named methods are first, then the lowest measure.
+    Problems are in a fixed order. In each, kinds follow each other; the named methods are first,
+    then the lowest measure.
     """
     problems: dict[str, dict[str, list[Row]]] = {}
     for (problem, name), runs in grouped(rows).items():
@@ -172,21 +182,29 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
     ranked = [c for c in sorted(cells, key=_rank) if not c.is_its_start and c.score is not None]
     # with fewer rows a fit answers another question, and is not chosen among by its test costs
     others = [cell for cell in ranked if not cell.is_ours and "share" not in cell.changes]
-    several = [cell for cell in others if len(cell.seeds) > 1]
-    best = best_of(
-        {
-            cell.label: {seed: float(row[measure]) for seed, row in scored[cell.label].items()}
-            for cell in several or others
-        }
-    )
+    best = {kind: _best([c for c in others if c.kind == kind], scored, measure) for kind in KINDS}
+    of_all = _best([cell for cell in others if cell.label in best.values()], scored, measure)
     compared = []
     for cell in cells:
-        difference = None
-        if best is not None and cell.label != best and cell in ranked:
-            difference = paired(scored[cell.label], scored[best], measure, best)
-        role = BEST if cell.label == best else cell.role
+        difference, opponent = None, best[cell.kind] or of_all
+        if opponent is not None and cell.label != opponent and cell in ranked:
+            difference = paired(scored[cell.label], scored[opponent], measure, opponent)
+        role = BEST if cell.label == best[cell.kind] else cell.role
         compared.append(replace(cell, role=role, most=most, difference=difference))
     return sorted(compared, key=_rank)
+
+
+def _best(
+    cells: Sequence[Cell], scored: Mapping[str, Mapping[int, Row]], measure: str
+) -> str | None:
+    """The label of the best of these opponents; one of a single seed only if no other has more."""
+    several = [cell for cell in cells if len(cell.seeds) > 1]
+    return best_of(
+        {
+            cell.label: {seed: float(row[measure]) for seed, row in scored[cell.label].items()}
+            for cell in several or cells
+        }
+    )
 
 
 def _starts(rows: list[Row], groups: dict[str, list[Row]]) -> dict[int, Row]:
@@ -254,5 +272,6 @@ def _stat(rows: list[Row], field: str) -> Stat | None:
     return Stat(float(known.mean()), sd, len(known))
 
 
-def _rank(cell: Cell) -> tuple[bool, float, str]:
-    return (not cell.is_ours, cell.score.mean if cell.score else math.inf, cell.label)
+def _rank(cell: Cell) -> tuple[int, bool, float, str]:
+    score = cell.score.mean if cell.score else math.inf
+    return (KINDS.index(cell.kind), not cell.is_ours, score, cell.label)
