@@ -1,12 +1,12 @@
 """All problems in one table: a line for each method, a column for each problem."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from costscape.bench.report.fit_kinds import KINDS
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import Row
 from costscape.bench.report.result_tables import text_table
+from costscape.bench.report.row_facts import by_number
 from costscape.bench.report.summary import Cell, is_named, summarise
 from costscape.bench.report.two_stage_starts import START
 
@@ -29,7 +29,7 @@ def overview(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
     }
     measures = {cell.title: cell.measure for cell in cells.values()}
     methods = {cell.label: cell.method for cell in cells.values()}
-    names = sorted(methods, key=lambda name: (not is_named(methods[name], ours), *_place(name)))
+    names = sorted(methods, key=lambda name: (not is_named(methods[name], ours), *by_number(name)))
     lines = [{"method": "", **{p: measures[p] for p in problems}}]
     for name in names:
         texts = {p: _cell(cells.get((name, p)), least) for p in problems}
@@ -56,9 +56,3 @@ def _cell(cell: Cell | None, least: Mapping[tuple[str, str], float]) -> str:
     better = clear and cell.score.mean < least[cell.title, cell.kind]
     mark = "*" * cell.is_best_opponent + "+" * better
     return f"{number(cell.score.mean, 3)}{mark}{fewer}"
-
-
-def _place(name: str) -> tuple[str, int, str]:
-    """By name, with 10 after 3."""
-    stem, count, rest = re.fullmatch(r"(\D*)(\d*)(.*)", name).groups()  # type: ignore[union-attr]
-    return stem, int(count or 0), rest

@@ -44,10 +44,20 @@ def title_of(row: Row) -> str:
     return title(row["problem"], bool(row.get("quick")))
 
 
-def place(name: str) -> tuple[int, str]:
+def place(name: str) -> tuple[int, str, int, str]:
     """The order of titles: known problems first, then by name."""
     problem = name.removesuffix(QUICK)
-    return (ORDER.index(problem) if problem in ORDER else len(ORDER), name)
+    return (ORDER.index(problem) if problem in ORDER else len(ORDER), *by_number(name))
+
+
+def by_number(name: str) -> tuple[str, int, str]:
+    """A key that sorts by name, with 10 after 3.
+
+    >>> sorted(["item10", "item3", "item"], key=by_number)
+    ['item', 'item3', 'item10']
+    """
+    stem, count, rest = re.fullmatch(r"(\D*)(\d*)(.*)", name).groups()  # type: ignore[union-attr]
+    return stem, int(count or 0), rest
 
 
 def troubles(rows: Sequence[Row]) -> list[Trouble]:
