@@ -8,6 +8,7 @@ from costscape import Exhaustive, ExpectedCost, Scenarios, evaluate
 from costscape.bench import Run, execute
 from costscape.bench.problem_names import problem_named
 from costscape.bench.report.published import caption
+from costscape.bench.runs import prepare
 from costscape.checks import check_set, check_task
 from costscape.methods import Constant
 from costscape.problems.grid_paths.edge_costs import PathTruth, edge_costs, mean_costs
@@ -110,3 +111,20 @@ def test_a_degree_names_a_problem_and_methods_run_on_it_or_refuse():
     assert torch.equal(one.data.test.x, four.data.test.x)
     assert not torch.equal(one.data.test.y, four.data.test.y)
     assert caption("shortest-path-deg4") is None
+
+
+def test_linear_methods_see_the_same_rows():
+    curved, linear = (problem_named(f"shortest-path-{name}6")(1) for name in ("deg", "linear-deg"))
+    for part in ("train", "val", "test"):
+        one, other = getattr(curved.data, part), getattr(linear.data, part)
+        assert torch.equal(one.x, other.x)
+        assert torch.equal(one.y, other.y)
+    assert linear.source == "5 x 5 grid, costs of degree 6, noise 0.5, linear, seed 1"
+    # a linear forecast: that of a mean of two x is the mean of the two
+    run = Run("shortest-path-linear-deg6", "two-stage-pe", quick=True)
+    made = prepare(run, "cpu")
+    x, y = made.problem.data.train.x, made.problem.data.train.y
+    made.method.fit(x, y, val=(x, y))
+    forecast = made.method.scenarios(torch.stack([x[0], x[1], (x[0] + x[1]) / 2])).values[:, 0]
+    assert torch.allclose(forecast[2], (forecast[0] + forecast[1]) / 2, atol=1e-4)
+    assert not torch.allclose(forecast[0], forecast[1], atol=1e-2)

@@ -12,7 +12,7 @@ from costscape.problems.generator_schedule.schedule_recipe import (
     generator_schedule,
     measured_schedule,
 )
-from costscape.problems.grid_paths.path_recipe import grid_path
+from costscape.problems.grid_paths.path_recipe import grid_path, linear_grid_path
 from costscape.problems.one_resource.top_one_recipe import cubic_top_one, cubic_top_one_linear
 from costscape.problems.problem import Problem
 from costscape.problems.stock_orders.inventory_recipe import one_item, shelf_store, whole_store
@@ -39,6 +39,7 @@ PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {
     "inventory-item": one_item,
     "inventory-store": shelf_store,
     "shortest-path-deg": grid_path,
+    "shortest-path-linear-deg": linear_grid_path,
 }
 
 

@@ -1,12 +1,15 @@
-"""The problems ``shortest-path-degN``, as runs use them."""
+"""The problems ``shortest-path-degN`` and ``shortest-path-linear-degN``, as runs use them."""
 
+from dataclasses import replace
 from functools import partial
 
-from costscape.models import MLP
+from costscape.models import MLP, Flat
+from costscape.models.encoders import LINEAR_RATE
 from costscape.problems.grid_paths.edge_costs import PathTruth, edge_costs
 from costscape.problems.grid_paths.shortest_path import shortest_path
 from costscape.problems.problem import Problem, fixed_epochs
 from costscape.sets import Finite
+from costscape.training import Training
 
 FEATURES = 5
 
@@ -26,3 +29,10 @@ def grid_path(seed: int = 0, degree: int = 4) -> Problem:
         source=f"5 x 5 grid, costs of degree {degree}, noise 0.5, seed {seed}",
         truth=PathTruth(task.feasible, made.map, degree),
     )
+
+
+def linear_grid_path(seed: int = 0, degree: int = 6) -> Problem:
+    """The same with methods linear in x. With degree 6 it is the task of LANCER's paper."""
+    problem = grid_path(seed, degree)
+    schedule, source = Training(lr=LINEAR_RATE), problem.source.replace(", seed", ", linear, seed")
+    return replace(problem, encoder=Flat, network=Flat, schedule=schedule, source=source)
