@@ -14,7 +14,8 @@ from costscape import (
     Training,
     load,
 )
-from costscape.bench import PROBLEMS
+from costscape.bench import PROBLEMS, Run
+from costscape.bench.runs import prepare
 from costscape.checks import check_method
 from costscape.data import Dataset
 from costscape.methods.forecast import lancer
@@ -69,6 +70,25 @@ def test_the_papers_landscape_is_the_same_for_errors_of_either_sign():
     surface = Landscape(3, 8, signed=False)
     e, y = torch.randn(5, 3), torch.randn(5, 3)
     assert torch.allclose(surface(y + e, y), surface(y - e, y), atol=1e-6)
+
+
+def test_the_papers_landscape_is_not_negative_and_in_the_unit_of_the_costs():
+    surface = Landscape(3, 8, signed=False)
+    surface.set_unit(torch.tensor([100.0, 300.0]))
+    assert torch.equal(surface.standard(torch.tensor([200.0])), torch.tensor([200.0]))
+    pairs = torch.randn(2, 200, 3)
+    assert surface(*pairs).min() >= 0
+    assert Landscape(3, 8, signed=True)(*pairs).min() < 0
+
+
+@pytest.mark.long
+def test_the_papers_landscape_gains_on_the_task_of_the_paper():
+    for seed in (0, 1):
+        made = prepare(Run("shortest-path-linear-deg6", "lancer-unsigned", seed=seed), "cpu")
+        train, val = made.problem.data.train, made.problem.data.val
+        made.method.fit(train.x, train.y, val=(val.x, val.y))
+        history = made.method.history_[-1]
+        assert history.best < 0.99 * history.scores[0]
 
 
 def test_the_unit_of_the_landscape_is_the_spread_of_the_costs():

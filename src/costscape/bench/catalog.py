@@ -130,6 +130,10 @@ METHODS: dict[str, NamedMethod] = {
         "A point forecast trained on a learned landscape of decision cost",
         lambda p, seed: LANCER(p.task, **_network(p, seed)),
     ),
+    "lancer-unsigned": NamedMethod(
+        "The same with the landscape of its paper, a function of squared errors",
+        lambda p, seed: LANCER(p.task, signed=False, regularise=0.0, **_network(p, seed)),
+    ),
     "taskmet": NamedMethod(
         "A point forecast by least squares in a learned metric",
         lambda p, seed: TaskMet(p.task, **_network(p, seed)),

@@ -29,6 +29,7 @@ UNLISTED = (
     *("two-stage-quantiles", "two-stage-flow", "dfl-flow", "two-stage-linear-gmm3"),
     *("residual-saa", "residual-saa-scaled", "residual-saa-loo", "residual-saa-knn"),
     *("decision-forest", "safety-stock", "lodl-directed", "egl-directed"),
+    "lancer-unsigned",
 )
 FAIR = ("two-stage-gmm1", "two-stage-gmm3", "two-stage-gmm10")  # with 1000 draws, too
 CROSSFITTED = ("two-stage-gmm3+crossfit", "two-stage-gmm10+crossfit")  # as df2 and blend are

@@ -5,7 +5,10 @@ from costscape.bench.report.read_rows import Row
 START = "= two-stage"  # in place of the number of a method that is its start in every run
 SECOND_STAGES = ("dfl-", "so-ebm-", "lodl-")  # each followed by its forecast
 # start from two-stage-pe
-OF_POINTS = ("egl", "egl-directed", "lodl-directed", "lancer", "taskmet")
+OF_POINTS = (
+    *("egl", "egl-directed", "lodl-directed"),
+    *("lancer", "lancer-unsigned", "taskmet"),
+)
 # The relative difference of the problem's measure, up to which decisions are those of the start.
 # Rows of earlier versions do not record whether a run ended at its start, and a start fitted again
 # on a GPU has other digits. The standard error is 2 % in the median run, so a tenth of it is no

@@ -71,12 +71,14 @@ class LANCER(PointRounds):
             round whose decisions cost least on the validation rows is used, with the least-squares
             start as round 0. The authors take 10, after which few costs have changed; the
             validation cost of the synthetic problems still falls after 30.
-        signed: bool, default True. True: the landscape is a function of e and y. False, as the
-            authors have it: a function of e^2, which cannot tell a forecast too high from one too
-            low.
+        signed: bool, default True. True: the landscape is a function of e and y, fitted to f in
+            standard deviations. False, as the authors have it: a function of e^2 that is not
+            negative, fitted to f itself, which has to be positive. It cannot tell a forecast too
+            high from one too low. It starts near 0, and rises with e^2 while it learns the size
+            of f, so that the first rounds shrink errors; a signed one begins anywhere.
         regularise: float, default 0.1. Weight of the squared error, in standard deviations, beside
-            the landscape, whose unit is the standard deviation of f in the first round. The
-            authors take 0 or 1.
+            the landscape, whose unit, if signed, is the standard deviation of f in the first
+            round. The authors take 0 or 1.
         width: int, default 100. Units in each of the two hidden layers of the landscape.
         landscape: Steps, default 5 steps of 1,024 rows at 1e-3, as in the authors' code. How w is
             fitted in each round. Adam keeps its moments from round to round, as in the authors'
@@ -184,7 +186,10 @@ class _Adam:
 
 
 class Landscape(nn.Module):
-    """M_w: (yhat, y), flat and in standard deviations -> f, in its own; two tanh layers."""
+    """M_w: (yhat, y), flat and in standard deviations -> f; two tanh layers.
+
+    f is in standard deviations if ``signed``; else it is itself, and a ReLU comes last.
+    """
 
     def __init__(self, size: int, width: int, signed: bool) -> None:
         super().__init__()
@@ -195,6 +200,7 @@ class Landscape(nn.Module):
             nn.Linear(width, width),
             nn.Tanh(),
             nn.Linear(width, 1),
+            *([] if signed else [nn.ReLU()]),
         )
         self.mean: Tensor
         self.scale: Tensor
@@ -207,6 +213,8 @@ class Landscape(nn.Module):
         return cost[:, 0]
 
     def set_unit(self, f: Float[Tensor, "n"]) -> None:
+        if not self.signed:
+            return
         self.mean.copy_(f.mean())
         self.scale.copy_(f.std(correction=0).clamp(min=1e-6 * f.abs().max().clamp(min=1e-12)))
 
@@ -215,13 +223,13 @@ class Landscape(nn.Module):
 
 
 def fit_landscape(surface: Landscape, batch: Dataset) -> Tensor:
-    """The mean squared error of M_w, in standard deviations of f."""
+    """The mean squared error of M_w, in its unit of f."""
     error: Tensor = surface(*batch.x.chunk(2, 1)) - surface.standard(batch.y)
     return error.square().mean()
 
 
 def descend(model: PointForecast, surface: Landscape, regularise: float, batch: Dataset) -> Tensor:
-    """mean M_w(yhat, y) + regularise |yhat - y|^2 / m, all in standard deviations."""
+    """mean M_w(yhat, y) + regularise |yhat - y|^2 / m, outcomes in standard deviations."""
     yhat, y = (
         model.units.standard(batch.x, each).flatten(1) for each in (model.mean(batch.x), batch.y)
     )
