@@ -39,8 +39,8 @@ NUMBERED = re.compile(r"(inventory-(?:item|store))(\d+)(, \d+ origins)?")
 MANY = {"inventory-item": "inventory-items 1-10", "inventory-store": "inventory-stores 2-10"}
 # those of other papers have no column in the README
 OTHERS = (
-    *("shortest-path-deg1", "shortest-path-deg4", "shortest-path-deg6", "scheduling"),
-    *("cubic-top1", "cubic-top1-linear"),
+    *("shortest-path-deg1", "shortest-path-deg4", "shortest-path-deg6"),
+    *("shortest-path-linear-deg6", "scheduling", "cubic-top1", "cubic-top1-linear"),
 )
 PROBLEMS = (
     *("synthetic-convex", "synthetic-nonconvex", "wind", "wind-farm", "inventory"),

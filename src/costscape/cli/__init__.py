@@ -80,10 +80,11 @@ def list_() -> None:
     methods = {name: method.words for name, method in {**METHODS, **families}.items()}
     makers = {**PROBLEMS, **{f"{name}N": make for name, make in PROBLEM_FAMILIES.items()}}
     problems = {name: (make.__doc__ or "").splitlines()[0] for name, make in makers.items()}
+    width = max(map(len, (*problems, *methods))) + 2
     for title, entries in (("problems", problems), ("methods", methods)):
         print(title)
         for name, words in entries.items():
-            print(f"  {name:22}{words}")
+            print(f"  {name:{width}}{words}")
     print("K is any whole number: two-stage-gmm10 has a mixture of 10 Gaussians.")
     print("N is a whole number, too: inventory-item8 is item 8.")
 

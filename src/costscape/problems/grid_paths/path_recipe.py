@@ -32,7 +32,7 @@ def grid_path(seed: int = 0, degree: int = 4) -> Problem:
 
 
 def linear_grid_path(seed: int = 0, degree: int = 6) -> Problem:
-    """The same with methods linear in x. With degree 6 it is the task of LANCER's paper."""
+    """The same paths for methods linear in x; degree 6 is the task of LANCER's paper."""
     problem = grid_path(seed, degree)
     schedule, source = Training(lr=LINEAR_RATE), problem.source.replace(", seed", ", linear, seed")
     return replace(problem, encoder=Flat, network=Flat, schedule=schedule, source=source)
