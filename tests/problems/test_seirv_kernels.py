@@ -5,7 +5,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from costscape.problems.vaccine_doses import seirv_fused, seirv_kernels
+from costscape.problems.vaccine_doses import (
+    kernel_parts,
+    people_kernels,
+    seirv_fused,
+    seirv_kernels,
+)
 from costscape.problems.vaccine_doses.seirv import (
     _by_pattern,
     new_infections,
@@ -64,10 +69,11 @@ def kernels(monkeypatch):
         sum=torch.sum,
         where=lambda so, one, other: torch.where(torch.as_tensor(so), one, other),
     )
-    monkeypatch.setattr(seirv_kernels, "tl", language)
-    for name in ("forward", "backward"):
-        looped = Looped(getattr(seirv_kernels, name), language)
-        monkeypatch.setattr(seirv_kernels, name, looped)
+    monkeypatch.setattr(kernel_parts, "tl", language)
+    for module in (seirv_kernels, people_kernels):
+        monkeypatch.setattr(module, "tl", language)
+        for name in ("forward", "backward"):
+            monkeypatch.setattr(module, name, Looped(getattr(module, name), language))
 
 
 def made_up(K, P, F, T=7, much=0.1, dtype=torch.float64):
@@ -91,7 +97,9 @@ def fused(start, m, doses, beta, population, days, steps):
 
 
 @pytest.mark.parametrize("travel", [False, True], ids=["doses", "trips-too"])
-@pytest.mark.parametrize("group", [4, 100], ids=["again", "kept"])
+@pytest.mark.parametrize(
+    ("group", "fewer"), [(4, 4), (100, 100), (100, 4)], ids=["again", "kept", "kept-in-parts"]
+)
 @pytest.mark.parametrize(
     ("K", "P", "F", "T", "days", "steps", "much"),
     [
@@ -104,11 +112,11 @@ def fused(start, m, doses, beta, population, days, steps):
     ids=["one", "plans", "padded", "more-than-people", "no-doses"],
 )
 def test_infections_and_their_slopes_are_those_of_torch(
-    kernels, monkeypatch, K, P, F, T, days, steps, much, travel, group
+    kernels, monkeypatch, K, P, F, T, days, steps, much, travel, group, fewer
 ):
     start, m, doses, beta, population = made_up(K, P, F, T, much)
     monkeypatch.setattr(seirv_fused, "GROUP", group)
-    monkeypatch.setattr(seirv_fused, "FEWER", group)
+    monkeypatch.setattr(seirv_fused, "FEWER", fewer)
     weight = torch.linspace(-1, 2, K, dtype=torch.float64, device=DEVICE)
     plain = lambda *a: simulate(*a[:3], beta=a[3], population=a[4], days=days, steps=steps)[0]  # noqa: E731
     results = []
@@ -131,7 +139,9 @@ def test_without_gradients_no_state_is_kept(kernels, monkeypatch):
     )
     with torch.no_grad():
         fused(start, m, doses, beta, population, 2, 2)
-    assert sizes[0][0] == 0
+    people, states = sizes[:2]
+    assert people[:2] == (1, 4)
+    assert states[:3] == (0, 2, 4)
 
 
 def test_the_kernels_serve_neither_a_cpu_nor_gradients_of_rates():

@@ -12,11 +12,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from costscape.problems.vaccine_doses.travelling_people import WARPS, padded, people_at_stages
+
 SMALLEST = 1e-6  # of S + E, against quotients of rounding errors
 REGIONS = 64  # a square tile of more does not fit the registers of a program
-WARPS = 2  # a lane for each column of a tile of 64, so that sums over its rows cross no lanes
-GROUP = 8_192  # simulations whose states are held at once: 0.7 GB for a wave of 47 regions
-FEWER = 2_048  # where slopes of the flow are wanted, which takes nine times as much for each
+GROUP = 32_768  # simulations whose states are held at once: 2.1 GB for a wave of 47 regions
+FEWER = 2_048  # of them, where slopes of the flow are wanted: nine times as much for each
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,13 @@ def new_infections(
         beta: rates of transmission a day.
         course: the other numbers of the simulation.
 
-    Slopes are in ``doses`` and ``flow``. They need 4 K numbers for each step of a simulation,
-    which are held for one group of simulations; more groups are simulated again one by one.
+    Slopes are in ``doses`` and ``flow``. They need 3 K numbers for each step of a simulation,
+    which are held for at most one group; more simulations are run again, group by group.
     """
-    rates = _rates(doses, course)
-    first = torch.cat([start.sum(0, keepdim=True), start[:3]])
+    rates, flow = _rates(doses, course), flow.contiguous()
+    n = people_at_stages(flow, start.sum(0), rates, course.days, course.steps)
     infected: Tensor = _Fused.apply(  # type: ignore[no-untyped-call]
-        doses.contiguous(), flow.contiguous(), first, beta.contiguous(), rates, course
+        doses.contiguous(), flow, beta / n, start[:3].contiguous(), rates, course
     )
     return infected
 
@@ -79,72 +80,74 @@ def new_infections(
 class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, doses: Tensor, flow: Tensor, first: Tensor, beta: Tensor, rates: Tensor,
+        ctx: Any, doses: Tensor, flow: Tensor, contact: Tensor, start: Tensor, rates: Tensor,
         course: Course,
     ) -> Tensor:  # fmt: skip
-        # simulations whose slopes are computed at once
-        ctx.most = FEWER if ctx.needs_input_grad[1] else GROUP
-        few = doses.shape[:2].numel() <= ctx.most and any(ctx.needs_input_grad)
-        infected, kept = _forward(doses, flow, first, beta, rates, course, few)
-        ctx.save_for_backward(doses, flow, first, beta, rates, kept)
-        ctx.course, ctx.few = course, few
+        ctx.held = doses.shape[:2].numel() <= GROUP and any(ctx.needs_input_grad)
+        infected, kept = _forward(doses, flow, contact, start, rates, course, ctx.held)
+        ctx.save_for_backward(doses, flow, contact, start, rates, kept)
+        ctx.course = course
         return infected
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
-        doses, flow, first, beta, rates, kept = ctx.saved_tensors
+        doses, flow, contact, start, rates, kept = ctx.saved_tensors
         wanted = ctx.needs_input_grad[1]
-        g = g.contiguous()
-        g_doses, g_flow = torch.empty_like(doses), torch.empty_like(flow if wanted else flow[:0])
-        rows = len(doses) if ctx.few else max(1, ctx.most // doses.shape[1])
+        rows = max(1, (FEWER if wanted else GROUP) // doses.shape[1])
+        found = []
         for i in range(0, len(doses), rows):
             some = slice(i, i + rows)
-            fixed = (doses[some], flow[some], first, beta, rates)
-            if not ctx.few:
-                _, kept = _forward(*fixed, ctx.course, keep=True)
-            g_doses[some], slope = _backward(*fixed, ctx.course, kept, g[some], wanted)
-            if wanted:
-                g_flow[some] = slope
-        return g_doses, g_flow if wanted else None, None, None, None, None
+            fixed = (doses[some], flow[some], contact[some])
+            if ctx.held:
+                states = kept[some]
+            else:
+                states = _forward(*fixed, start, rates, ctx.course, keep=True)[1]
+            slopes = _backward(*fixed, rates, ctx.course, states, g[some].contiguous(), wanted)
+            found.append(slopes)
+        g_doses, g_flow, g_contact = (torch.cat(parts) for parts in zip(*found, strict=True))
+        travel = (g_flow, g_contact) if wanted else (None, None)
+        return g_doses, *travel, None, None, None
 
 
 def _forward(
-    doses: Tensor, flow: Tensor, first: Tensor, beta: Tensor, rates: Tensor, course: Course,
+    doses: Tensor, flow: Tensor, contact: Tensor, start: Tensor, rates: Tensor, course: Course,
     keep: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     from costscape.problems.vaccine_doses import seirv_kernels  # imports Triton
 
     P, F, K = doses.shape
     infected = torch.empty_like(doses)
-    kept = doses.new_empty(course.days * course.steps if keep else 0, P, F, 4, K)
+    kept = doses.new_empty(P if keep else 0, F, course.days * course.steps, 3, K)
     with torch.cuda.device_of(doses):
         seirv_kernels.forward[(P * F,)](
-            flow, doses, first, beta, rates, infected, kept,
-            P, F, flow.shape[1], course.days, course.dose_days, course.steps,
-            K=K, WIDE=_padded(K), KEEP=keep, num_warps=WARPS,
+            flow, doses, contact, start, rates, infected, kept,
+            F, flow.shape[1], course.days, course.dose_days, course.steps,
+            K=K, WIDE=padded(K), KEEP=keep, num_warps=WARPS,
         )  # fmt: skip
     return infected, kept
 
 
 def _backward(
-    doses: Tensor, flow: Tensor, first: Tensor, beta: Tensor, rates: Tensor, course: Course,
+    doses: Tensor, flow: Tensor, contact: Tensor, rates: Tensor, course: Course,
     kept: Tensor, g: Tensor, wanted: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     from costscape.problems.vaccine_doses import seirv_kernels  # imports Triton
 
     (P, F, K), T = doses.shape, flow.shape[1]
     g_doses = torch.empty_like(doses)
-    rows = F * -(-course.days // T) * course.steps * 16
+    rows = F * -(-course.days // T) * course.steps * 12
+    patterns = P if wanted else 0
     # days that do not fill the last week leave rows of zeros
-    states, slopes = (flow.new_zeros(P if wanted else 0, T, rows, K) for _ in range(2))
+    states, slopes = (flow.new_zeros(patterns, T, rows, K) for _ in range(2))
+    g_contact = flow.new_empty(patterns, F, *contact.shape[1:])
     with torch.cuda.device_of(doses):
         seirv_kernels.backward[(P * F,)](
-            flow, flow.mT.contiguous(), doses, beta, rates, kept, g, g_doses, states, slopes,
-            P, F, T, course.days, course.dose_days, course.steps,
-            K=K, WIDE=_padded(K), FLOW=wanted, num_warps=WARPS,
+            flow, flow.mT.contiguous(), doses, contact, rates, kept, g, g_doses, states, slopes,
+            g_contact, F, T, course.days, course.dose_days, course.steps,
+            K=K, WIDE=padded(K), FLOW=wanted, num_warps=WARPS,
         )  # fmt: skip
-    return g_doses, states.mT @ slopes
+    return g_doses, states.mT @ slopes, g_contact.sum(1)
 
 
 def _rates(like: Tensor, course: Course) -> Tensor:
@@ -154,7 +157,3 @@ def _rates(like: Tensor, course: Course) -> Tensor:
     """
     numbers = (1 / course.steps, course.sigma, course.gamma, SMALLEST)
     return torch.stack([like.new_full((), v) for v in numbers])
-
-
-def _padded(K: int) -> int:
-    return max(16, 1 << (K - 1).bit_length())
