@@ -17,7 +17,7 @@ from costscape.problems.vaccine_doses.travelling_people import WARPS, padded, pe
 SMALLEST = 1e-6  # of S + E, against quotients of rounding errors
 REGIONS = 64  # a square tile of more does not fit the registers of a program
 GROUP = 32_768  # simulations whose states are held at once: 2.1 GB for a wave of 47 regions
-FEWER = 2_048  # of them, where slopes of the flow are wanted: nine times as much for each
+FEWER = 1_024  # of them, where slopes of the flow are wanted: nine times as much for each
 
 
 @dataclass(frozen=True)
