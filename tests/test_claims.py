@@ -527,7 +527,7 @@ def test_the_table_of_rounds_on_the_zoo():
     assert (len(problems) - len(drawn), len(drawn)) == (12, 4)
     others = {row["problem"] for row in second_stages.read(second_stages.KEPT)} - problems
     assert all(problem.startswith("zoo-item") for problem in others)  # whose x is a window
-    assert [len(found[m, (1.0,)]) for m in rounds.METHODS] == [16, 15]  # "TaskMet refuses one"
+    assert [len(found[m, (1.0,)]) for m in rounds.METHODS] == [16, 15]  # "TaskMet refused one"
     assert round(100 * (max(found["lancer", (3.0,)]) - 1)) == 14
 
 

@@ -60,6 +60,7 @@ from costscape.solvers import ProjectedAdam as ProjectedAdam
 from costscape.solvers import RampLimits as RampLimits
 from costscape.solvers import Separable as Separable
 from costscape.solvers import SharedCapacity as SharedCapacity
+from costscape.solvers import SoftChoice as SoftChoice
 from costscape.solvers import Solver as Solver
 from costscape.solvers import WholeSearch as WholeSearch
 from costscape.solvers import WholeSeparable as WholeSeparable

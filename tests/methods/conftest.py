@@ -6,6 +6,9 @@ import pytest
 import torch
 
 from costscape import DF2, MLP, Box, SeparableTask, Training
+from costscape.problems.one_resource.cubic_values import cubic_values
+from costscape.problems.one_resource.one_line import OneLine
+from costscape.problems.one_resource.top_one import top_one
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +53,14 @@ def tiny():
         return DF2(task, **{**small, "training": training, **settings})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def one_line():
+    """One of 20 resources and one line as their forecast: task, encoder, x, y.
+
+    Least squares takes a line that falls and decides for a small x, which gains nothing. A line
+    that rises decides for the largest, which costs -1.76 on average.
+    """
+    data = cubic_values((1500, 1, 1), resources=20).train
+    return top_one(20), OneLine, data.x, data.y

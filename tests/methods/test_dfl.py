@@ -10,6 +10,7 @@ from costscape import (
     MLP,
     CvxpyLayer,
     Finite,
+    Implicit,
     Mixture,
     Point,
     SeparableTask,
@@ -139,11 +140,22 @@ def test_a_fit_that_was_broken_off_ends_with_the_same_bits(newsvendor, demand, t
     assert torch.equal(again.fit(x, y).decide(x), expected)
 
 
-def test_a_list_of_actions_is_refused(demand):
+def test_from_a_list_it_learns_what_least_squares_cannot(one_line):
+    """A line that falls where the best action rises: squares keep the fall, decisions turn it."""
+    task, encoder, x, y = one_line
+    settings = {"encoder": encoder, "training": replace(QUICK, epochs=20, lr=0.03, patience=20)}
+    start = TwoStage(task, Point(), **settings).fit(x, y)
+    model = DFL(task, Point(), rates=(3.0,), ema=None, **settings).fit(x, y)
+    before, after = (evaluate(m, x, y).cost for m in (start, model))
+    assert before > -0.1
+    assert after < -1
+
+
+def test_a_layer_that_cannot_move_on_a_list_is_refused(demand):
     x, y = demand()
     task = Task(lambda y, a: (y - a).square().sum(-1), Finite(torch.arange(4.0)[:, None]))
     with pytest.raises(TypeError, match=r"DFL's Implicit needs a set .* is a Finite"):
-        quick(task, Point()).fit(x, y)
+        quick(task, Point(), layer=Implicit()).fit(x, y)
 
 
 def test_cvxpylayers_needs_the_cost_in_its_own_words(newsvendor, demand):

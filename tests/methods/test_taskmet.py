@@ -5,7 +5,18 @@ import pytest
 import torch
 from torch import nn
 
-from costscape import LSTM, MLP, Box, Budget, Finite, SeparableTask, Task, Training, load
+from costscape import (
+    LSTM,
+    MLP,
+    Box,
+    Budget,
+    SeparableTask,
+    Task,
+    Training,
+    TwoStage,
+    evaluate,
+    load,
+)
 from costscape.bench import PROBLEMS
 from costscape.checks import check_method
 from costscape.data import Dataset
@@ -280,10 +291,15 @@ def test_a_mixture_is_refused(newsvendor):
         TaskMet(newsvendor(), forecast=Mixture(2))
 
 
-def test_a_set_without_faces_is_refused():
-    task = Task(lambda y, a: (y - a).abs().sum(-1), Finite(torch.tensor([[0.0], [1.0]])))
-    with pytest.raises(TypeError, match=r"TaskMet differentiates the decision.* Finite"):
-        small(task).fit(torch.rand(30, 1), torch.rand(30, 1))
+def test_from_a_list_its_metric_learns_what_least_squares_cannot(one_line):
+    task, encoder, x, y = one_line
+    training = Training(epochs=20, batch_size=64, lr=0.03, progress=False)
+    settings = {"encoder": encoder, "training": training, "ema": None}
+    start = TwoStage(task, **settings).fit(x, y)
+    model = TaskMet(task, rounds=40, steps=20, rate=0.1, width=20, **settings).fit(x, y)
+    before, after = (evaluate(m, x, y).cost for m in (start, model))
+    assert before > -0.1
+    assert after < -1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """argmin over C."""
 
+from costscape.solvers.argmin_layer import argmin_layer as argmin_layer
 from costscape.solvers.auto import Auto as Auto
 from costscape.solvers.box_relaxation import BoxRelaxation as BoxRelaxation
 from costscape.solvers.box_search import Separable as Separable
@@ -15,6 +16,7 @@ from costscape.solvers.mixed_integer import MixedInteger as MixedInteger
 from costscape.solvers.projected_adam import ProjectedAdam as ProjectedAdam
 from costscape.solvers.ramp_limits import RampLimits as RampLimits
 from costscape.solvers.shared_capacity import SharedCapacity as SharedCapacity
+from costscape.solvers.soft_choice import SoftChoice as SoftChoice
 from costscape.solvers.solver import Objective as Objective
 from costscape.solvers.solver import Solution as Solution
 from costscape.solvers.solver import Solver as Solver

@@ -16,7 +16,7 @@ from costscape.data import Dataset
 from costscape.methods.forecast.forecast_method import ForecastMethod, Network
 from costscape.models import Builder, Forecast, Point
 from costscape.models.relative_outcomes import Level
-from costscape.solvers import Auto, Implicit, Layer, Solver
+from costscape.solvers import Auto, Layer, Solver, argmin_layer
 from costscape.task import Refusal, Task
 from costscape.training import History, Training
 from costscape.training.compiled_loss import Loss
@@ -38,8 +38,9 @@ class DFL(ForecastMethod):
         draws: int, default 100. Number of outcomes sampled from the forecast in each training step
             and to decide; None uses the expected cost in closed form, for a mixture and a task
             that has one.
-        layer: Layer, default Implicit(). Differentiable argmin of the second stage; CvxpyLayer()
-            for a convex cost written for cvxpy.
+        layer: Layer, default None: SoftChoice() for a Finite list of actions, Implicit(solver)
+            for other sets. Differentiable argmin of the second stage; CvxpyLayer() for a convex
+            cost written for cvxpy.
         rates: tuple of float, default (0.3, 0.03). Learning rates of the second stage, as
             multiples of the rate of the first. Each rate starts from the first stage; the result
             whose decisions cost least on the validation rows is used, which may be the first
@@ -74,7 +75,7 @@ class DFL(ForecastMethod):
     task: Task
     forecast: Forecast = field(default_factory=Point)
     draws: Count | None = 100
-    layer: Layer = field(default_factory=Implicit)
+    layer: Layer | None = None
     rates: tuple[Positive, ...] = (0.3, 0.03)
     encoder: Builder | None = None
     level: Level | None = None
@@ -84,8 +85,9 @@ class DFL(ForecastMethod):
     seed: int = 0
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
-        if reason := self.layer.refuses(task.relaxed()):
-            raise Refusal(f"DFL's {type(self.layer).__name__} {reason}.")
+        layer = self._layer(task)
+        if reason := layer.refuses(task.relaxed()):
+            raise Refusal(f"DFL's {type(layer).__name__} {reason}.")
         first = self._by_likelihood(task, model, train, val)
         lr = self.training.lr or RATE
         ways = [replace(self.training, lr=lr * rate) for rate in self.rates]
@@ -98,4 +100,7 @@ class DFL(ForecastMethod):
         Whole units have no slope: the layer then decides over the base of the set.
         """
         g = model.expected_cost(task.relaxed(), batch.x, self.draws, rng)
-        return task.cost(task.join(batch.x, batch.y), self.layer(g)).mean()
+        return task.cost(task.join(batch.x, batch.y), self._layer(task)(g)).mean()
+
+    def _layer(self, task: Task) -> Layer:
+        return self.layer or argmin_layer(task.feasible, self.solver)

@@ -5,7 +5,8 @@
 
     dL/dphi = -(dL/dtheta) (d2l/dtheta2)^-1 (d2l/dtheta dphi)        (implicit function theorem)
 
-with a* the argmin of f(c_theta(x), .) over C, differentiated by its optimality conditions.
+with a* the argmin of f(c_theta(x), .) over C, differentiated by its optimality conditions, or by
+``SoftChoice`` on a list.
 
 Bansal, Chen, Mukadam and Amos, TaskMet: Task-Driven Metric Learning for Model Learning,
 NeurIPS 2023.
@@ -26,7 +27,7 @@ from costscape.methods.method import seeded
 from costscape.models import Builder
 from costscape.models.forecasts import Forecast, Point, PointForecast
 from costscape.models.relative_outcomes import Level
-from costscape.solvers import Auto, Implicit, Solver
+from costscape.solvers import Auto, Solver, argmin_layer
 from costscape.task import Refusal, Task
 from costscape.training import Fit, History, Training, fit_all
 from costscape.training.settings import Count, Decay, NotNegative, Positive
@@ -114,7 +115,7 @@ class TaskMet(PointRounds):
 
     def _learn(self, task: Task, model: Network, train: Dataset, val: Dataset) -> list[History]:
         assert isinstance(model, PointForecast)
-        layer = Implicit(self.solver)
+        layer = argmin_layer(task.feasible, self.solver)
         smooth = task.relaxed()  # whole units have no slope
         if reason := layer.refuses(smooth):
             raise Refusal(f"TaskMet differentiates the decision, and that {reason}.")
