@@ -312,6 +312,13 @@ def test_an_unknown_setting_is_told_which_there_are(name):
         prepare(Run("synthetic-convex", "constant", 0, {name: 1}, True))
 
 
+def test_a_list_stands_for_a_tuple():
+    made = prepare(Run("synthetic-convex", "dfl-pe", 0, {"rates": [1.0, 0.1]}, quick=True)).method
+    assert made.rates == (1.0, 0.1)
+    found = {recipe("dfl-pe", rates=rates) for rates in ([1.0, 0.1], [1.0], [0.3, 0.03])}
+    assert len(found) == 3
+
+
 @pytest.mark.parametrize(
     "changes", [{"epochs": "many"}, {"rounds": "x"}, {"lr": [1, 2]}], ids=json.dumps
 )

@@ -166,7 +166,8 @@ def _changed(method: Method, changes: dict[str, Any], name: str) -> Method:
             f"{name} has no setting named {', '.join(unknown)}. It has "
             f"{', '.join(sorted(own | TRAINING | {'share'}))}."
         )
-    mine = {key: value for key, value in changes.items() if key in own}
+    # changes are JSON, where a list stands for a tuple
+    mine = {k: tuple(v) if isinstance(v, list) else v for k, v in changes.items() if k in own}
     rest = {key: value for key, value in changes.items() if key not in own}
     training = method.trains()
     try:
