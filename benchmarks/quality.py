@@ -12,7 +12,8 @@ test row are not stored. Ten items of one store count as one problem, and so do 
 that nobody tuned on; each counts with the mean over its seeds, and the items or stores take the
 place of seeds. Where a problem was cut at several origins, it has a line for them, too. An
 opponent with one seed is the best only if no other has more; the last column names those with a
-lower score on their seed.
+lower score on their seed. Two seeds with equal results at every test row, those of a method
+without chance, stand for all seeds.
 
 python benchmarks/quality.py
 """

@@ -3,12 +3,12 @@
 The measure m of a problem is the gap where every successful run has one, else the regret, else
 the cost. The caller names its methods; all others are opponents. The best opponent of a problem
 has the lowest mean m on common seeds (``best_of``); an opponent with a single seed counts only if
-no other has more. There is one for each kind of fits (``fit_kinds``). ``differences`` compares
-each method with that of its kind or, where its kind has none, with the best of all; a difference
-whose interval holds 0 is a tie. Quick runs have smaller data, so they are a problem of their own.
-A method whose second stage changes nothing (``two_stage_starts``) is neither the best opponent nor
-compared with it, and one that learned from a ``share`` of the training rows is not the best
-opponent.
+no other has more, and two seeds with the same results stand for all (``seedless``). There is one
+for each kind of fits (``fit_kinds``). ``differences`` compares each method with that of its kind
+or, where its kind has none, with the best of all; a difference whose interval holds 0 is a tie.
+Quick runs have smaller data, so they are a problem of their own. A method whose second stage
+changes nothing (``two_stage_starts``) is neither the best opponent nor compared with it, and one
+that learned from a ``share`` of the training rows is not the best opponent.
 """
 
 import math
@@ -22,6 +22,7 @@ from costscape.bench.report.differences import PairedDifference, paired
 from costscape.bench.report.fit_kinds import KINDS, kind_of
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import MEASURES, counted, failure, place, title_of
+from costscape.bench.report.seedless import for_every_seed
 from costscape.bench.report.two_stage_starts import START, is_unchanged, start_of
 
 MAIN, OURS, BEST, OTHER = "main", "ours", "best", "other"  # roles of cells
@@ -179,6 +180,8 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
         name: {row["seed"]: row for row in _served(runs) if row[measure] is not None}
         for name, runs in groups.items()
     }
+    tests = _test_rows(scored)
+    scored = {name: for_every_seed(runs, measure, tests) for name, runs in scored.items() if runs}
     ranked = [c for c in sorted(cells, key=_rank) if not c.is_its_start and c.score is not None]
     # with fewer rows a fit answers another question, and is not chosen among by its test costs
     others = [cell for cell in ranked if not cell.is_ours and "share" not in cell.changes]
@@ -205,6 +208,15 @@ def _best(
             for cell in several or cells
         }
     )
+
+
+def _test_rows(scored: Mapping[str, Mapping[int, Row]]) -> dict[int, Any]:
+    """The digest of the test rows of each seed; None where methods differ."""
+    digests: dict[int, set[Any]] = {}
+    for runs in scored.values():
+        for seed, row in runs.items():
+            digests.setdefault(seed, set()).add(row.get("test_rows"))
+    return {seed: found.pop() if len(found) == 1 else None for seed, found in digests.items()}
 
 
 def _starts(rows: list[Row], groups: dict[str, list[Row]]) -> dict[int, Row]:
