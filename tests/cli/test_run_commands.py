@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from costscape.bench.store_files import key_of
 from costscape.cli import app, run_commands, run_options
 from costscape.problems.files.sources import find
 
+ROOT = Path(__file__).parents[2]
 COLUMNS = [
     *("problem", "method", "seeds", "regret_mean", "regret_sd", "gap_mean", "cost_mean"),
     *("fit_seconds", "decide_seconds", "refused"),
@@ -334,6 +336,39 @@ def test_a_recipe_of_the_paper_runs_from_end_to_end(monkeypatch, tmp_path):
     )
     again = costscape_("paper", "table", "--quick", "--workers", 1, "--store", tmp_path)
     assert "0 rows made, 6 were there" in again.stderr
+
+
+def test_kept_rows_of_the_paper_are_printed_without_a_run_or_data(monkeypatch, tmp_path):
+    """The table of all kept rows, and which runs of the list have none."""
+    monkeypatch.setenv("COSTSCAPE_DATA", str(tmp_path))  # no data sets
+    monkeypatch.setattr(run_options, "sweep_into", lambda *_: 1 / 0)
+    whole = paper_runs.table()
+    made = {("wind", "df2", 0), ("wind", "df2", 1), ("wind", "constant", 0)}
+    plan = [run for run in whole if (run.problem, run.method) in {("wind", "df2")}]
+    plan += [run for run in whole if (run.problem, run.method, run.changes) == ("wind", "cme", {})]
+    monkeypatch.setattr(paper_runs, "table", lambda quick: plan)
+    store = Rows(tmp_path / "kept")
+    kept = rows(ROOT / "results")
+    for run in whole:
+        if (run.problem, run.method, run.seed) in made:
+            store.write(run, {**kept[run.name], "error": None})
+    store.merge()
+    done = costscape_("paper", "table", "--kept", "--store", tmp_path / "kept")
+    assert done.exit_code == 0, done.output
+    assert "## wind" in done.stdout
+    assert "| constant |" in done.stdout  # is in the store, though not in this list
+    _, _, missing = done.stdout.partition("## Not run")
+    assert missing.split("\n- ")[1:] == [
+        "wind, seeds 2 to 9: df2",
+        "wind, seeds 0 to 9: cme\n",
+    ]
+    for words, error in (
+        (("figure1", "--kept"), "--kept prints table, synthetic or ablations, but got figure1"),
+        (("synthetic", "--kept", "--store", tmp_path / "kept"), "holds none. Run `costscape"),
+    ):
+        refused = costscape_("paper", *words)
+        assert refused.exit_code == 1
+        assert error in " ".join(refused.output.split())
 
 
 needs_wind = pytest.mark.skipif(find("wind") is None, reason="TenneT's public file is not here")
