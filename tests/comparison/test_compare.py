@@ -539,10 +539,10 @@ def test_the_table_has_a_line_for_each_method_and_ends_with_the_advice():
 
 def test_the_usual_methods_are_these():
     made = cs.default_methods(TASK, BRIEF)
-    assert list(made) == ["constant", "nearest neighbours", "point forecast", "safety stock",
-                          "random forest", "policy network", "Gaussian forecast",
+    assert list(made) == ["constant", "nearest neighbours", "residual SAA", "point forecast",
+                          "safety stock", "random forest", "policy network", "Gaussian forecast",
                           "mixture forecast", "DF2 (one network)", "DF2", "blend"]  # fmt: skip
-    assert [made[n].draws for n in list(made)[6:8]] == [1000, 1000]
+    assert [made[n].draws for n in list(made)[7:9]] == [1000, 1000]
     assert sorted(made, key=lambda name: usual_time(made[name])) == list(made)
     assert all(m.training is BRIEF for m in made.values() if hasattr(m, "training"))
 
@@ -551,7 +551,7 @@ def test_the_usual_methods_are_these():
 def test_the_usual_methods_are_compared_and_one_is_advised():
     x, y = pairs(80)
     found = quiet(newsvendor(), x, y, seeds=1, training=cs.Training(epochs=1))
-    assert len(found.standings) == 11
+    assert len(found.standings) == 12
     assert not found.failed
     assert found.recommended in found.fitted
     assert "more data is needed for certainty" in found.advice

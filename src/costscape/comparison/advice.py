@@ -16,6 +16,7 @@ from costscape.methods import (
     Method,
     NearestNeighbours,
     RandomForest,
+    ResidualSAA,
     SafetyStock,
     TwoStage,
 )
@@ -68,17 +69,19 @@ def simplicity(standing: Standing) -> tuple[int, float]:
             return 0, 0.0
         case NearestNeighbours():
             return 1, 0.0
-        case TwoStage(forecast=Point()):
+        case ResidualSAA():
             return 2, 0.0
-        case SafetyStock():
-            return 2, 1.0
-        case RandomForest():
+        case TwoStage(forecast=Point()):
             return 3, 0.0
+        case SafetyStock():
+            return 3, 1.0
+        case RandomForest():
+            return 4, 0.0
         case TwoStage(forecast=Mixture(components=k)):
-            return 4, float(k)
+            return 5, float(k)
         case DF2():
-            return 5, float(model.folds > 1)
-    return 6, standing.fit_seconds
+            return 6, float(model.folds > 1)
+    return 7, standing.fit_seconds
 
 
 def ties(standings: Sequence[Standing]) -> list[Standing]:

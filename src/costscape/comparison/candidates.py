@@ -21,6 +21,7 @@ from costscape.methods import (
     NearestNeighbours,
     PolicyNet,
     RandomForest,
+    ResidualSAA,
     SafetyStock,
     TwoStage,
 )
@@ -56,12 +57,13 @@ def default_methods(task: Task, training: Training | None = None) -> dict[str, M
 
     >>> from costscape.problems import inventory
     >>> list(default_methods(inventory()))[:3]
-    ['constant', 'nearest neighbours', 'point forecast']
+    ['constant', 'nearest neighbours', 'residual SAA']
     """
     training = training or Training()
     return {
         "constant": Constant(task),
         "nearest neighbours": NearestNeighbours(task),
+        "residual SAA": ResidualSAA(task, scaled=True),
         "point forecast": TwoStage(task, Point(), training=training),
         "safety stock": SafetyStock(task, training=training),
         "random forest": RandomForest(task),
