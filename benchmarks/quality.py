@@ -11,9 +11,9 @@ interval is over blocks of test rows and seeds, or Student's over seeds where th
 test row are not stored. Ten items of one store count as one problem, and so do the nine stores
 that nobody tuned on; each counts with the mean over its seeds, and the items or stores take the
 place of seeds. Where a problem was cut at several origins, it has a line for them, too. An
-opponent with one seed is the best only if no other has more; the last column names those with a
-lower score on their seed. Two seeds with equal results at every test row, those of a method
-without chance, stand for all seeds.
+opponent with one seed, or less than half the seeds of another, is the best only if no other has
+more; the last column names those with a lower score on their seeds. Two seeds with equal results
+at every test row, those of a method without chance, stand for all seeds.
 
 python benchmarks/quality.py
 """
@@ -58,7 +58,7 @@ class Line:
     problem: str
     ours: dict[str, Cell | None]
     best: Cell | None
-    lower: tuple[Cell, ...]  # opponents with one seed and a lower score than all others
+    lower: tuple[Cell, ...]  # opponents with few seeds and a lower score than all others
 
     @property
     def first(self):
@@ -75,7 +75,7 @@ class Line:
             "difference [95 %]": interval(d.mean, d.low, d.high) if shown else "",
             "interval over": interval_kind(d) or "",
             "": d.verdict if d is not None else "",
-            "lower with one seed": ", ".join(cell.label for cell in self.lower),
+            "lower with fewer seeds": ", ".join(cell.label for cell in self.lower),
         }
 
 
@@ -164,7 +164,7 @@ def _line(problem, cells, ours):
     lower = [
         cell
         for cell in cells.values()
-        if not cell.is_ours and cell.score and best and cell.score.n == 1 < best.score.n
+        if best and cell.score and not cell.is_ours and "share" not in cell.changes
         if cell.difference and cell.difference.mean is not None and cell.difference.mean < 0
     ]
     return Line(problem, {name: cells.get(name) for name in ours}, best, tuple(lower))

@@ -15,7 +15,13 @@ from costscape.bench.demo_store import StockByProduct, store, store_orders
 def main():
     data, task = store(), store_orders()
     usual = cs.default_methods(task)
-    names = ("constant", "nearest neighbours", "residual SAA", "point forecast", "DF2 (one network)")
+    names = (
+        "constant",
+        "nearest neighbours",
+        "residual SAA",
+        "point forecast",
+        "DF2 (one network)",
+    )
     methods = {name: usual[name] for name in names}
     methods["safety stock"] = StockByProduct(task)  # by product, then cut to the truck
     # neighbouring days are alike: two weeks are resampled together

@@ -168,9 +168,9 @@ def test_an_opponent_with_one_seed_is_named_where_it_is_lower(tmp_path):
     write(tmp_path, "wind", "lancer", 0, 66.0)
     shown = texts(tmp_path, "wind", SINGLE)
     assert shown["best opponent"] == "65.00 (n=2) egl"
-    assert shown["lower with one seed"] == "cme"
-    assert "lower with one seed" in quality.tables(tmp_path)["Single fits"]
-    assert "lower with one seed" not in quality.tables(tmp_path)["Cross-fitted"]
+    assert shown["lower with fewer seeds"] == "cme"
+    assert "lower with fewer seeds" in quality.tables(tmp_path)["Single fits"]
+    assert "lower with fewer seeds" not in quality.tables(tmp_path)["Cross-fitted"]
 
 
 def test_what_is_missing_was_not_run(tmp_path):

@@ -17,8 +17,8 @@ def overview(rows: Sequence[Row], ours: Sequence[str] = ()) -> str:
     """Means of each problem's measure, three digits, with the seeds where others have more.
 
     A * marks the best opponent of a kind of fits (``fit_kinds``), a + what is better than it by
-    the paired 95 % interval and has a lower mean than every opponent of its kind, those of a
-    single seed among them.
+    the paired 95 % interval and has a lower mean than every opponent of its kind, those of few
+    seeds among them.
     """
     cells = {(cell.label, cell.title): cell for cell in summarise(rows, ours)}
     problems = list(dict.fromkeys(problem for _, problem in cells))
