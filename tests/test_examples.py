@@ -82,7 +82,7 @@ def test_which_method_advises_one_that_beats_the_constant(run):
     printed = run("which_method")
     _, _, _, *table, _, advice, orders = printed.splitlines()
     costs = {re.split(r"  +", line)[0]: numbers(line)[0] for line in table}
-    assert len(costs) == 6
+    assert len(costs) == 7
     advised = advice.removeprefix("Use ").split(": ")[0]
     assert costs[advised] < 0.9 * costs["point forecast"] < 0.9 * costs["constant"]
     assert list(costs.values()) == sorted(costs.values())
