@@ -164,7 +164,8 @@ def _line(problem, cells, ours):
     lower = [
         cell
         for cell in cells.values()
-        if best and cell.score and not cell.is_ours and "share" not in cell.changes
+        if best and cell.score and not cell.is_ours and len(cell.seeds) < cell.most
+        if "share" not in cell.changes
         if cell.difference and cell.difference.mean is not None and cell.difference.mean < 0
     ]
     return Line(problem, {name: cells.get(name) for name in ours}, best, tuple(lower))

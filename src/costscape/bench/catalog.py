@@ -42,7 +42,7 @@ def _network(p: Problem, seed: int) -> dict[str, Any]:
 
 
 def _argmin(p: Problem) -> Layer:
-    """What DFL takes by itself, too; named, so that it stands in the recipe of a row."""
+    """The layer that DFL chooses by itself; named here, so that the recipe of a row has it."""
     return argmin_layer(p.task.feasible, p.solver)
 
 

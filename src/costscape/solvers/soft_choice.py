@@ -27,7 +27,7 @@ class SoftChoice(Layer):
     """Means of the actions of a Finite list, the cheap ones weighted most.
 
     The cost at a mean is the mean of the costs only where f is linear in a, as it is for paths and
-    for one of several resources. Elsewhere it stands for it.
+    for one of several resources. Elsewhere the cost at the mean is an approximation.
 
     Args:
         temperature: float, default 0.1. t over the standard deviation of the costs.
