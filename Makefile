@@ -67,9 +67,11 @@ audit: $(STAMP)  ## known vulnerabilities of the installed packages; needs the n
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[audit]'
 	$(BIN)/python benchmarks/trust/audit.py
 
+# pip compiles modules on one core; templates among them are no Python and stay as they are
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x /tests/ .venv/lib || true
 	touch $(STAMP)
 
 clean:

@@ -123,7 +123,7 @@ def difference_over_seeds(
     number of blocks for the rows. Without row noise this is the paired Student interval over
     seeds; without seed effects it is the interval over blocks of rows.
     """
-    from scipy.stats import t  # slow to import
+    from scipy.special import stdtrit  # slow to import
 
     s, n = d.shape
     parts = seeds_and_rows(d, block, shared_rows)
@@ -132,7 +132,7 @@ def difference_over_seeds(
         return Difference(mean, mean, mean)
     blocks = n / block * (1 if shared_rows else s)
     spread = parts.means**2 / (s - 1) + parts.rows**2 / max(blocks - 1, 1)
-    half = float(t.ppf((1 + LEVEL) / 2, variance**2 / spread)) * sqrt(variance)
+    half = float(stdtrit(variance**2 / spread, (1 + LEVEL) / 2)) * sqrt(variance)
     return Difference(mean, mean - half, mean + half)
 
 

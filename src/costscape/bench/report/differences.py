@@ -67,9 +67,9 @@ def paired(
     half = _half_over_rows(common, measure)
     over_rows = half is not None
     if half is None:
-        from scipy.stats import t  # slow to import
+        from scipy.special import stdtrit  # slow to import
 
-        half = float(t.ppf(0.975, len(d) - 1)) * float(d.std(ddof=1)) / math.sqrt(len(d))
+        half = float(stdtrit(len(d) - 1, 0.975)) * float(d.std(ddof=1)) / math.sqrt(len(d))
     return PairedDifference(opponent, len(d), mean, mean - half, mean + half, over_rows)
 
 
