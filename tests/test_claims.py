@@ -104,21 +104,23 @@ def test_the_sentence_below_the_table_of_the_readme(differences):
 
 def test_the_sentences_on_cross_fitted_residual_saa():
     page, pairs = text("docs/contest.md"), {}
-    for problem, form in (
-        ("wind", "scaled"),
-        ("wind-farm", "scaled"),
-        ("inventory", "knn"),
-        ("inventory-items 1-10", "knn"),
+    for problem, best in (
+        ("wind", "residual-saa-scaled"),
+        ("wind-farm", "residual-saa-scaled"),
+        ("inventory", "cme"),
+        ("inventory-items 1-10", "residual-saa-knn"),
     ):
         line = line_of(problem, quality.CROSSFITTED)
-        assert line.best.label == f"residual-saa-{form}+crossfit"
+        assert line.best.label == f"{best}+crossfit"
         pairs[problem] = line.best.score.mean, line.ours["df2"].score.mean
-    words = "residual SAA has {:.1f} on wind, DF2 {:.1f}, and on wind-farm {:.1f}, DF2 {:.1f}."
+        verdict = "worse" if problem == "inventory-items 1-10" else "tie"
+        assert line.first.difference.verdict == verdict
+    words = "residual SAA has {:.1f} on wind, DF2 {:.1f}, and on wind-farm {:.1f}, DF2 {:.1f};"
     assert words.format(*pairs["wind"], *pairs["wind-farm"]) in page
-    words = (
-        "it has {:.2f} on inventory, DF2 {:.2f}; these three are ties. On the items it has {:.2f}"
-    )
-    assert words.format(*pairs["inventory"], pairs["inventory-items 1-10"][0]) in page
+    words = "have the lowest mean, {:.2f}, and DF2 {:.2f}, a tie. On the items"
+    assert words.format(*pairs["inventory"]) in page
+    words = "residuals of the nearest rows has {:.2f}, DF2 {:.2f}"
+    assert words.format(*pairs["inventory-items 1-10"]) in page
     mixtures = summarise(
         [
             row
@@ -130,12 +132,13 @@ def test_the_sentences_on_cross_fitted_residual_saa():
     assert next(cell for cell in mixtures if cell.label == "df2").difference.verdict == "better"
     blend = line_of("inventory-items 1-10", quality.CROSSFITTED).ours["blend"].score.mean
     assert f"and has {blend:.2f} on the items" in page
-    folded = quality.of_table(all_rows(), quality.CROSSFITTED)
-    found = {
-        cell.label: cell.score
-        for cell in summarise(folded, quality.OURS)
-        if cell.problem == "inventory-items 1-10, 5 origins"
-    }
+    folded = summarise(quality.of_table(all_rows(), quality.CROSSFITTED), quality.OURS)
+    found = {cell.label: cell.score for cell in folded if cell.problem == "wind, 5 origins"}
+    scaled = found["residual-saa-scaled+crossfit"]
+    words = f"At the five origins of wind it has {scaled.mean:.1f}, DF2 {found['df2'].mean:.1f}"
+    assert words in page
+    items = "inventory-items 1-10, 5 origins"
+    found = {cell.label: cell.score for cell in folded if cell.problem == items}
     knn = found["residual-saa-knn+crossfit"]
     assert knn.n == 10
     words = f"at the five origins of the items {knn.mean:.2f}, DF2 {found['df2'].mean:.2f}"
@@ -219,7 +222,11 @@ def test_the_sentences_on_problems_of_other_papers(rows, differences):
     assert (
         f"EGL keeps the forecast it starts from, and so does LODL in {kept} of {runs} runs" in page
     )
-    assert "the best cross-fitted opponent, quantiles, at degrees 1 and 4" in page
+    best = [
+        line_of(f"shortest-path-deg{degree}", quality.CROSSFITTED).best.label for degree in (1, 4)
+    ]
+    assert best == ["residual-saa-knn+crossfit", "two-stage-quantiles+crossfit"]
+    assert "residual SAA at degree 1 and quantiles at degree 4" in page
     gaps = [
         mean(of[method] for of in by_seed("shortest-path-deg6", "gap").values())
         for method in ("two-stage-pe", "dfl-pe", "taskmet")
@@ -241,7 +248,7 @@ def test_the_sentences_on_problems_of_other_papers(rows, differences):
     line = line_of("shortest-path-deg6", quality.CROSSFITTED)
     gaps = [cell.score.mean for cell in (line.ours["df2"], line.best)]
     assert line.best.label == "two-stage-quantiles+crossfit"
-    assert "a higher gap at degree 6, {:.3f} against {:.3f}".format(*gaps) in page
+    assert "a higher gap than quantiles at degree 6, {:.3f} against {:.3f}".format(*gaps) in page
 
 
 def test_the_sentences_on_the_task_of_lancers_paper(rows, differences):
