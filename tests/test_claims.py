@@ -102,6 +102,19 @@ def test_the_sentence_below_the_table_of_the_readme(differences):
     assert sentence in text("README.md")
 
 
+def test_all_tables_name_the_same_best_opponents():
+    """`costscape paper table` has all kinds of fits in one table, `quality.py` has one for each."""
+    of_all = {
+        (cell.problem, cell.kind): cell.label
+        for cell in summarise(all_rows(), quality.OURS)
+        if cell.is_best_opponent
+    }
+    for part in quality.TITLES:
+        for line in lines_of(part):
+            if line.best is not None:
+                assert of_all[line.problem, line.best.kind] == line.best.label, line.problem
+
+
 def test_the_sentences_on_cross_fitted_residual_saa():
     page, pairs = text("docs/contest.md"), {}
     for problem, best in (

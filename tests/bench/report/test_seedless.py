@@ -64,3 +64,12 @@ def test_such_an_opponent_can_be_the_best_beside_those_with_more_seeds(kept_run)
     rows += [kept_run("wsaa-knn", seed, SAME + 1.5) for seed in (0, 1)]
     best = [cell.label for cell in summarise(rows, ("df2",)) if cell.is_best_opponent]
     assert best == ["wsaa-knn"]  # 1.5 above; over seeds 0 and 1 alone the mixture is as low
+
+
+def test_a_row_that_does_not_say_its_test_rows_leaves_those_of_others_known(kept_run, run):
+    rows = [kept_run("two-stage-gmm3", seed, SAME + 1 + seed) for seed in range(3)]
+    rows += [kept_run("wsaa-knn", seed, SAME + 1.5) for seed in (0, 1)]
+    rows += [run("wind", "constant", seed, 9.0) for seed in range(3)]
+    assert {row.get("test_rows") for row in rows} == {"t", None}
+    best = [cell.label for cell in summarise(rows) if cell.is_best_opponent]
+    assert best == ["wsaa-knn"]

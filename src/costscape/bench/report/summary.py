@@ -214,11 +214,14 @@ def _best(
 
 
 def _test_rows(scored: Mapping[str, Mapping[int, Row]]) -> dict[int, Any]:
-    """The digest of the test rows of each seed; None where methods differ."""
+    """The digest of the test rows of each seed; None where methods differ.
+
+    A row without a digest, as old ones are, says nothing of its test rows.
+    """
     digests: dict[int, set[Any]] = {}
     for runs in scored.values():
         for seed, row in runs.items():
-            digests.setdefault(seed, set()).add(row.get("test_rows"))
+            digests.setdefault(seed, set()).update({row.get("test_rows")} - {None})
     return {seed: found.pop() if len(found) == 1 else None for seed, found in digests.items()}
 
 
