@@ -647,6 +647,27 @@ def test_the_table_of_spreads_on_the_zoo():
     ) in page
 
 
+def test_the_table_of_outcomes_of_both_kinds_on_the_zoo():
+    sys.path.insert(0, str(ROOT / "benchmarks" / "zoo"))
+    import both_kinds
+
+    found = both_kinds.ratios(both_kinds.read(both_kinds.KEPT))
+    page, groups = text("docs/decision-quality.md"), tuple(both_kinds.MEASURES)
+    assert [len(found[group, "anchored"]) for group in groups] == [32, 10]
+    for title, variant in (
+        ("200 absolute", "absolute"),
+        ("32 of each kind", "mixed32+32"),
+        ("64 of each kind", "mixed64+64"),
+    ):
+        ratios = [found[group, variant] for group in groups]
+        cells = [f"{mean(of):.3f} ({max(of):.3f})" for of in ratios]
+        assert f"| {title} | {' | '.join(cells)} |" in page
+    assert 0.985 < mean(found["zoo", "mixed32+32"]) < 0.995  # "gain 1 %"
+    for each in both_kinds.EACH:
+        cubic = found["synthetic", each][5:]
+        assert sum(ratio > 1 for ratio in cubic) == 3  # "most with a cubic cost"
+
+
 def test_all_rows_of_networks_have_the_present_training(rows):
     others = (*PLAIN, "df2-paper")  # the paper's settings have not changed
     networks = [
