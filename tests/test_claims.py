@@ -103,7 +103,7 @@ def test_the_sentence_below_the_table_of_the_readme(differences):
 
 
 def test_all_tables_name_the_same_best_opponents():
-    """`costscape paper table` has all kinds of fits in one table, `quality.py` has one for each."""
+    """`costscape paper table` has all kinds of fits in one table, quality.py has one for each."""
     of_all = {
         (cell.problem, cell.kind): cell.label
         for cell in summarise(all_rows(), quality.OURS)
