@@ -447,6 +447,19 @@ def test_the_sentences_on_one_network_on_wind_and_on_origins(rows):
     )
     assert f"worse than quantiles on wind-farm, {a:.1f} against {b:.1f}." in page
     assert f"where the mean of a mixture is lower, {d:.2f} against {c:.2f}" in page
+    folds = {
+        line.problem.removesuffix(", 5 origins"): line
+        for line in lines_of(quality.CROSSFITTED)
+        if "5 origins" in line.problem
+    }
+    assert {line.first.difference.verdict for line in folds.values()} == {"tie"}
+    assert folds.keys() == {name.removesuffix(", 5 origins") for name in verdicts}
+    pairs = [
+        f"{line.best.score.mean:.2f} against {line.ours['df2'].score.mean:.2f}"
+        for line in (folds["inventory"], folds["inventory-items 1-10"])
+        if line.best.method.startswith("two-stage-gmm3")
+    ]
+    assert f"the mean of that opponent, a mixture, is lower: {', and '.join(pairs)}" in page
 
 
 def test_on_vaccine_every_fitted_method_but_one_decides_best(rows):
