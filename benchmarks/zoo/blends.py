@@ -17,22 +17,13 @@ from studies import study
 KEPT = Path(__file__).with_suffix(".jsonl")
 FORMS = ("DF2",)
 USUAL = (*FORMS, "mixture", "forest", "neighbours")
+RESIDUALS = ("residual", "residual-scaled", "residual-knn")
 BLENDS = {
     "forms": FORMS,
     "usual": USUAL,
-    "usual, residual": (*USUAL, "residual"),
-    "usual, residual-scaled": (*USUAL, "residual-scaled"),
-    "usual, residual-knn": (*USUAL, "residual-knn"),
     "usual, quantiles": (*USUAL, "quantiles"),
-    "usual, residual-scaled, quantiles": (*USUAL, "residual-scaled", "quantiles"),
-    "usual, all residuals, quantiles": (
-        *USUAL,
-        "residual",
-        "residual-scaled",
-        "residual-knn",
-        "quantiles",
-    ),
-    "forms, residual-scaled, quantiles": (*FORMS, "residual-scaled", "quantiles"),
+    "usual, residuals": (*USUAL, *RESIDUALS),
+    "usual, residuals, quantiles": (*USUAL, *RESIDUALS, "quantiles"),
 }
 
 
