@@ -22,6 +22,7 @@ from quality import CROSSFITTED, MANY, NUMBERED, OTHERS, OURS, PROBLEMS, SINGLE,
 from typer.testing import CliRunner
 
 from costscape.bench import figure1, paper_runs
+from costscape.bench.catalog import FAMILIES, METHODS
 from costscape.bench.report import figure1_text, markdown, read_rows, summarise
 from costscape.bench.report.number_format import number
 from costscape.bench.report.read_rows import label
@@ -121,8 +122,24 @@ def short(rows):
     )
 
 
+def absent(rows):
+    """By problem: the named methods that have no row, a family if none of its sizes has one."""
+    have = defaultdict(set)
+    for row in rows:
+        have[row["problem"]].add(row["method"].partition("+")[0])
+    names = [name for name in METHODS if name != "proportional"]  # for the vaccine problems
+    found = {}
+    for problem in PROBLEMS:
+        families = {re.sub(r"(-gmm)\d+$", r"\1", name) for name in have[problem]}
+        lacking = [name for name in names if name not in have[problem]]
+        lacking += [f"{family}K" for family in FAMILIES if family not in families]
+        if lacking:
+            found[problem] = lacking
+    return found
+
+
 def gaps(rows):
-    """Runs of the paper's tables without a row, with a shorter one only, or with fewer seeds."""
+    """What has no row, a shorter one only, or fewer seeds than the paper's tables ask for."""
     there = {(row["problem"], label(row["method"], row["changes"]), row["seed"]) for row in rows}
     asked = defaultdict(set)
     for run in [*paper_runs.synthetic(), *paper_runs.table(), *paper_runs.ablations()]:
@@ -143,9 +160,11 @@ def gaps(rows):
             missing[problem].append(name)
         elif have < len(seeds):
             few[problem].append(f"{name} {have} of {len(seeds)}")
-    lines = ["## What was not run", ""]
+    lines = ["## What was not run", "", "Methods of `costscape list` without a row:", ""]
+    lines += [f"- {problem}: {', '.join(names)}." for problem, names in absent(rows).items()]
+    lines += [""]
     titles = (
-        "Not run",
+        "Runs of the paper's tables without a row",
         "Run for fewer epochs or rounds, or with fewer draws too, one seed",
         "Fewer seeds than asked for",
     )

@@ -681,6 +681,25 @@ def test_the_table_of_outcomes_of_both_kinds_on_the_zoo():
         assert sum(ratio > 1 for ratio in cubic) == 3  # "most with a cubic cost"
 
 
+def test_the_table_of_families_in_a_blend_on_the_zoo():
+    sys.path.insert(0, str(ROOT / "benchmarks" / "zoo"))
+    import blends
+
+    found, page = blends.ratios(blends.read(blends.KEPT)), text("docs/decision-quality.md")
+    for title, name in (
+        ("DF2's forms", "forms"),
+        ("the usual ones and quantiles", "usual, quantiles"),
+        ("the usual ones and three forms of residual SAA", "usual, residuals"),
+        ("the usual ones, quantiles and residual SAA", "usual, residuals, quantiles"),
+    ):
+        assert f"| {title} | {mean(found[name]):.3f} ({max(found[name]):.3f}) |" in page
+    both = found["usual, residuals, quantiles"]
+    assert len(both) == 6
+    assert max(both) <= 1.0005  # "lose on none of the six"
+    words = f"it has {mean(both):.3f} times the regret on [six problems of the zoo]"
+    assert words in text("docs/contest.md")
+
+
 def test_all_rows_of_networks_have_the_present_training(rows):
     others = (*PLAIN, "df2-paper")  # the paper's settings have not changed
     networks = [

@@ -110,7 +110,11 @@ def test_the_page_of_results_has_both_parts_and_says_what_was_not_run():
     assert "df2" not in [line.split(" | ")[0].strip("| ") for line in single.splitlines()]
     assert "| df2 | 58.00 |" in crossfitted
     assert "egl" not in crossfitted
-    asked, shorter, fewer = missing.split(":\n\n")[1:]
+    absent, asked, shorter, fewer = missing.split(":\n\n")[1:]
+    names = next(line for line in absent.splitlines() if line.startswith("- wind: "))
+    names = names.removeprefix("- wind: ").removesuffix(".").split(", ")
+    assert {"lancer", "df2-quick", "lodl-gmmK"} < set(names)
+    assert not {"egl", "df2", "two-stage-gmmK", "proportional"} & set(names)
     assert "lancer" in next(line for line in asked.splitlines() if line.startswith("- wind: "))
     assert "- wind: two-stage-gmm1 draws=1000 epochs=10." in shorter
     assert "df2 1 of 10" in fewer

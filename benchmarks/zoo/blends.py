@@ -11,7 +11,9 @@ blend. Rows are kept in blends.jsonl; `code` is the commit they were made by.
 import os
 import time
 from pathlib import Path
+from statistics import mean
 
+from studies import read as read
 from studies import study
 
 KEPT = Path(__file__).with_suffix(".jsonl")
@@ -112,24 +114,30 @@ def run(problem):
     ]
 
 
+def ratios(rows):
+    """By blend: its regret over that of the usual blend, one for each problem."""
+    return {name: [row["blend"][name] / row["blend"]["usual"] for row in rows] for name in BLENDS}
+
+
+def of_best(rows):
+    """By blend: its regret over that of the best family alone, one for each problem."""
+    return {
+        name: [row["blend"][name] / min(row["alone"].values()) for row in rows] for name in BLENDS
+    }
+
+
 def table(rows):
-    """Lines of text: blends against the best candidate alone, and against the usual blend."""
-    best = [min(row["alone"].values()) for row in rows]
-    lines = ["regret over that of the best family alone: mean, worst, problems where it is lower"]
-    for name in BLENDS:
-        lines.append(ratios(name, [row["blend"][name] for row in rows], best))
-    lines.append("regret over that of the usual blend")
-    usual = [row["blend"]["usual"] for row in rows]
-    for name in BLENDS:
-        if name != "usual":
-            lines.append(ratios(name, [row["blend"][name] for row in rows], usual))
+    """Lines of text: blends against the usual one, and against the best family alone."""
+    lines = []
+    for base, found in (
+        ("the usual blend", ratios(rows)),
+        ("the best family alone", of_best(rows)),
+    ):
+        lines.append(f"regret over that of {base}: mean, worst, problems where it is lower")
+        for name, of in found.items():
+            lower = sum(ratio < 1 for ratio in of)
+            lines.append(f"{name:28} {mean(of):.3f} {max(of):.3f} {lower} of {len(of)}")
     return lines
-
-
-def ratios(name, found, base):
-    of = [one / other for one, other in zip(found, base, strict=True)]
-    lower = sum(ratio < 1 for ratio in of)
-    return f"{name:34} {sum(of) / len(of):.3f} {max(of):.3f} {lower} of {len(of)}"
 
 
 if __name__ == "__main__":
