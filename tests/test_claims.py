@@ -79,9 +79,9 @@ def test_the_sentence_below_the_table_of_the_readme(differences):
     verdicts = {problem: d.verdict for problem, d in differences.items()}
     assert "better" not in verdicts.values()
     d = differences["wind"]
-    assert line_of("wind", quality.CROSSFITTED).best.label == "residual-saa-scaled+crossfit"
+    assert line_of("wind", quality.CROSSFITTED).best.label == "two-stage-flow+crossfit"
     shown = interval(d.mean, d.low, d.high)
-    wind = f"on wind, where it beats mixtures, it ties with residual SAA ({shown})"
+    wind = f"on wind, where it beats mixtures, it ties with a flow forecast ({shown})"
     assert f"It is better on none; {wind}" in text("README.md")
     counted = Counter(verdicts.values())
     words = [WORDS[counted[verdict]] for verdict in ("tie", "worse")]
@@ -118,7 +118,7 @@ def test_all_tables_name_the_same_best_opponents():
 def test_the_sentences_on_cross_fitted_residual_saa():
     page, pairs = text("docs/contest.md"), {}
     for problem, best in (
-        ("wind", "residual-saa-scaled"),
+        ("wind", "two-stage-flow"),
         ("wind-farm", "residual-saa-scaled"),
         ("inventory", "cme"),
         ("inventory-items 1-10", "residual-saa-knn"),
@@ -128,8 +128,10 @@ def test_the_sentences_on_cross_fitted_residual_saa():
         pairs[problem] = line.best.score.mean, line.ours["df2"].score.mean
         verdict = "worse" if problem == "inventory-items 1-10" else "tie"
         assert line.first.difference.verdict == verdict
-    words = "residual SAA has {:.1f} on wind, DF2 {:.1f}, and on wind-farm {:.1f}, DF2 {:.1f};"
-    assert words.format(*pairs["wind"], *pairs["wind-farm"]) in page
+    words = "a flow forecast, which has {:.1f} on three seeds, DF2 {:.1f}, and with residual SAA"
+    assert words.format(*pairs["wind"]) in page
+    assert line_of("wind", quality.CROSSFITTED).best.score.n == 3
+    assert "and on wind-farm {:.1f}, DF2 {:.1f}, a tie".format(*pairs["wind-farm"]) in page
     words = "have the lowest mean, {:.2f}, and DF2 {:.2f}, a tie. On the items"
     assert words.format(*pairs["inventory"]) in page
     words = "residuals of the nearest rows has {:.2f}, DF2 {:.2f}"
@@ -147,9 +149,17 @@ def test_the_sentences_on_cross_fitted_residual_saa():
     assert f"and has {blend:.2f} on the items" in page
     folded = summarise(quality.of_table(all_rows(), quality.CROSSFITTED), quality.OURS)
     found = {cell.label: cell.score for cell in folded if cell.problem == "wind, 5 origins"}
-    scaled = found["residual-saa-scaled+crossfit"]
-    words = f"At the five origins of wind it has {scaled.mean:.1f}, DF2 {found['df2'].mean:.1f}"
-    assert words in page
+    name = "residual-saa-scaled+crossfit"
+    scaled = next(cell for cell in folded if (cell.problem, cell.label) == ("wind", name))
+    pair = [
+        row
+        for row in all_rows()
+        if row["problem"] == "wind" and row["method"] in ("df2", name) and not row["changes"]
+    ]
+    cells = {cell.label: cell for cell in summarise(pair, quality.OURS)}
+    assert cells["df2"].difference.verdict == "tie"
+    words = "has {:.1f} on wind, {:.1f} at its five origins, DF2 {:.1f}, and"
+    assert words.format(scaled.score.mean, found[name].mean, found["df2"].mean) in page
     items = "inventory-items 1-10, 5 origins"
     found = {cell.label: cell.score for cell in folded if cell.problem == items}
     knn = found["residual-saa-knn+crossfit"]
@@ -460,6 +470,47 @@ def test_the_sentences_on_one_network_on_wind_and_on_origins(rows):
         if line.best.method.startswith("two-stage-gmm3")
     ]
     assert f"the mean of that opponent, a mixture, is lower: {', and '.join(pairs)}" in page
+
+
+def test_the_sentences_on_methods_without_rows(rows):
+    import write_tables
+
+    page, absent = text("docs/contest.md"), write_tables.absent(all_rows())
+    farm = {"dfl-pe", "dfl-gmmK", "lodl-pe", "lodl-gmmK", "so-ebm-gmmK", "lancer", "taskmet"}
+    assert farm | {"egl"} <= set(absent["wind-farm"])
+    assert "Wind-farm has no rows of DFL, LODL, SO-EBM, LANCER, TaskMet and EGL" in page
+    items = {"dfl-pe", "dfl-gmmK", "so-ebm-gmmK", "lodl-gmmK"}
+    assert items <= set(absent["inventory-items 1-10"])
+    assert "the items none of DFL, SO-EBM and LODL with mixtures" in page
+    flows = Counter(r["problem"] for r in rows if r["method"] == "two-stage-flow")
+    five = {name for name, n in flows.items() if n == 5}
+    assert five == {
+        *("synthetic-convex", "synthetic-nonconvex", "wind", "wind-farm", "inventory"),
+        "inventory-store",
+    }
+    one = {name for name, n in flows.items() if n == 1}
+    assert one == {f"inventory-item{i}" for i in range(1, 11)}
+    assert flows.keys() == five | one
+    assert (
+        "have five seeds on both synthetic problems, wind, wind-farm, inventory and the store, "
+        "one on the items, and none on the vaccine problems and those of other papers"
+    ) in page
+    assert [p for p, names in absent.items() if "dfl-flow" not in names] == ["inventory"]
+    assert Counter(r["problem"] for r in rows if r["method"] == "dfl-flow") == {"inventory": 1}
+    farm = {
+        r["seed"]: r["regret"]
+        for r in rows
+        if r["method"] == "two-stage-flow"
+        if r["problem"] == "wind-farm"
+    }
+    # the same decisions with four seeds: "four of its five fits keep their start"
+    assert len({farm[seed] for seed in range(1, 5)}) == 1
+    single = quality.of_table(all_rows(), quality.SINGLE)
+    cells = summarise([row for row in single if row["problem"] == "wind"], quality.OURS)
+    opponents = [c for c in cells if not c.is_ours and "share" not in c.changes]
+    wind = {c.label: c.score.mean for c in opponents if len(c.seeds) >= 5}
+    assert sorted(wind, key=wind.get)[:2] == ["policy-net", "two-stage-flow"]
+    assert f"the flow has the second lowest mean on wind, {wind['two-stage-flow']:.1f};" in page
 
 
 def test_on_vaccine_every_fitted_method_but_one_decides_best(rows):

@@ -73,3 +73,13 @@ def test_a_row_that_does_not_say_its_test_rows_leaves_those_of_others_known(kept
     assert {row.get("test_rows") for row in rows} == {"t", None}
     best = [cell.label for cell in summarise(rows) if cell.is_best_opponent]
     assert best == ["wsaa-knn"]
+
+
+def test_seeds_of_other_kinds_do_not_count_against_an_opponent_with_fewer(kept_run):
+    """The neighbours stand for all seeds, but the flow has half of those of its own kind."""
+    rows = [kept_run("df2-paper", seed, SAME + 2) for seed in range(10)]
+    rows += [kept_run("two-stage-gmm3+crossfit", seed, SAME + 2 + seed) for seed in range(4)]
+    rows += [kept_run("wsaa-knn+crossfit", seed, SAME + 1) for seed in (0, 1)]
+    rows += [kept_run("two-stage-flow+crossfit", seed, SAME + seed / 9) for seed in (0, 1)]
+    best = [cell.label for cell in summarise(rows, ("df2",)) if cell.is_best_opponent]
+    assert best == ["two-stage-flow+crossfit"]

@@ -3,13 +3,13 @@
 The measure m of a problem is the gap where every successful run has one, else the regret, else
 the cost. The caller names its methods; all others are opponents. The best opponent of a problem
 has the lowest mean m on common seeds (``best_of``); an opponent counts if it has half the seeds of
-any other, at least two where that has several. Two seeds with equal results stand for all
-(``seedless``). There is one best opponent for each kind of fits (``fit_kinds``). ``differences``
-compares each method with that of its kind or, where its kind has none, with the best of all; a
-difference whose interval holds 0 is a tie. Quick runs have smaller data, so they are a problem of
-their own. A method whose second stage changes nothing (``two_stage_starts``) is neither the best
-opponent nor compared with it, and one that learned from a ``share`` of the training rows is not
-the best opponent.
+any other of its kind, at least two where that has several. Two seeds with equal results stand for
+all (``seedless``). There is one best opponent for each kind of fits (``fit_kinds``).
+``differences`` compares each method with that of its kind or, where its kind has none, with the
+best of all; a difference whose interval holds 0 is a tie. Quick runs have smaller data, so they
+are a problem of their own. A method whose second stage changes nothing (``two_stage_starts``) is
+neither the best opponent nor compared with it, and one that learned from a ``share`` of the
+training rows is not the best opponent.
 """
 
 import math
@@ -201,16 +201,18 @@ def _problem(groups: dict[str, list[Row]], ours: Sequence[str]) -> list[Cell]:
 def _best(
     cells: Sequence[Cell], scored: Mapping[str, Mapping[int, Row]], measure: str
 ) -> str | None:
-    """The label of the best of these opponents, leaving out those with few seeds."""
-    most = max((len(scored[cell.label]) for cell in cells), default=0)
+    """The label of the best of these opponents, leaving out those with few seeds.
+
+    Seeds that none of them was run with do not count, though some may stand for every seed.
+    """
+    seeds = {seed for cell in cells for seed in cell.seeds}
+    scores = {
+        cell.label: {s: float(row[measure]) for s, row in scored[cell.label].items() if s in seeds}
+        for cell in cells
+    }
+    most = max(map(len, scores.values()), default=0)
     enough = max(min(2, most), most / 2)
-    return best_of(
-        {
-            cell.label: {seed: float(row[measure]) for seed, row in scored[cell.label].items()}
-            for cell in cells
-            if len(scored[cell.label]) >= enough
-        }
-    )
+    return best_of({name: found for name, found in scores.items() if len(found) >= enough})
 
 
 def _test_rows(scored: Mapping[str, Mapping[int, Row]]) -> dict[int, Any]:
