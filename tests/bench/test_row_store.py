@@ -208,6 +208,38 @@ def test_the_same_costs_are_the_same_bytes(rows):
     assert before[0] == before[1]
 
 
+def test_equal_arrays_are_stored_once_and_read_by_every_run(rows):
+    rng = np.random.default_rng(0)
+    costs_of = {seed: rng.random(1000).astype(np.float32) for seed in range(3)}
+    costs_of[1] = costs_of[0].copy()
+    runs = [Run("wind", "df2", seed) for seed in costs_of]
+    for run in runs:
+        own = costs_of[run.seed]
+        rows.write(run, good(run), {"costs": own, "regrets": own.copy(), "gaps": own - 1})
+        rows.merge()
+    size = (rows.folder / "wind.costs.npz").stat().st_size
+    assert 4 * 4000 * 0.8 < size < 5 * 4000, "costs and gaps of two seeds are four arrays"
+    rows.write(runs[0], good(runs[0]), {"costs": costs_of[2]})  # another array has its place
+    rows.merge()
+    assert set(costs(rows, runs[0])) == {"costs"}
+    assert np.array_equal(costs(rows, runs[0])["costs"], costs_of[2])
+    for run in runs[1:]:
+        found, own = costs(rows, run), costs_of[run.seed]
+        assert np.array_equal(found["costs"], own)
+        assert np.array_equal(found["regrets"], own)
+        assert np.array_equal(found["gaps"], own - 1)
+
+
+def test_a_file_that_lacks_an_array_it_names_is_an_error_in_words(rows):
+    rows.write(RUN, good(), COSTS)
+    rows.merge()
+    path = rows.folder / "wind.costs.npz"
+    entries = {f"{NAME}/recipe": np.array("ab"), f"{NAME}/costs": np.array("wind--df2--9/costs")}
+    np.savez_compressed(path, **entries)
+    with pytest.raises(ValueError, match=r"cannot be read \('wind--df2--9/costs'\)"):
+        list(read_store(rows.folder))
+
+
 def test_a_row_without_costs_leaves_none_of_an_earlier_row(rows, settle):
     assert costs(rows, RUN) == {}
     rows.write(RUN, good(), COSTS)

@@ -16,6 +16,7 @@ import numpy as np
 from costscape.bench.origin_names import file_stem
 from costscape.bench.store_files import (
     PENDING,
+    RECIPE,
     Arrays,
     Key,
     Row,
@@ -77,7 +78,7 @@ class Rows:
                 costs = path.with_suffix(".npz")
                 if arrays:
                     small = {name: values.astype(np.float32) for name, values in arrays.items()}
-                    write_costs(costs, {"": {"recipe": np.array(row["recipe"]), **small}})
+                    write_costs(costs, {"": {RECIPE: np.array(row["recipe"]), **small}})
                 write_whole(path, text)
                 if not arrays:
                     costs.unlink(missing_ok=True)
@@ -188,8 +189,8 @@ def fold(merged: Mapping[Key, Row], pending: Mapping[Key, Row | None]) -> dict[K
 
 
 def _belong(arrays: Arrays, row: Row) -> bool:
-    return "recipe" in arrays and str(arrays["recipe"]) == row.get("recipe")
+    return RECIPE in arrays and str(arrays[RECIPE]) == row.get("recipe")
 
 
 def _without_recipe(arrays: Arrays) -> Arrays:
-    return {name: values for name, values in arrays.items() if name != "recipe"}
+    return {name: values for name, values in arrays.items() if name != RECIPE}

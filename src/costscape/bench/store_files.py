@@ -1,7 +1,8 @@
 """The files of a store: one of rows and one of costs for each problem, and pending ones.
 
     wind.jsonl                     rows of problem wind, one JSON object a line
-    wind.costs.npz                 costs, regrets and gaps of their test rows, float32, by run
+    wind.costs.npz                 costs, regrets and gaps of their test rows, float32, by run;
+                                   for an array that is there already, the entry that has it
     landscapes.jsonl               landscapes
     figure1.jsonl                  the panels of the paper's Figure 1
     pending/wind--df2--0.json      the row of a finished run that is not merged yet
@@ -29,6 +30,7 @@ from costscape.bench.run_names import run_name
 from costscape.whole_file import write_whole
 
 PENDING, LANDSCAPES, FIGURE1, LOCK = "pending", "landscapes.jsonl", "figure1.jsonl", ".lock"
+RECIPE = "recipe"  # among the arrays of a run, the recipe of the row they belong to
 Row = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
@@ -137,12 +139,14 @@ def read_costs(path: Path) -> dict[str, Arrays]:
     arrays_of: dict[str, Arrays] = {}
     try:
         with np.load(path, allow_pickle=False) as file:
-            for entry in file.files:
-                name, _, array = entry.rpartition("/")
-                arrays_of.setdefault(name, {})[array] = file[entry]
+            entries = {entry: file[entry] for entry in file.files}
+        for entry, values in entries.items():
+            name, _, array = entry.rpartition("/")
+            elsewhere = array != RECIPE and values.dtype.kind == "U"
+            arrays_of.setdefault(name, {})[array] = entries[str(values)] if elsewhere else values
     except FileNotFoundError:
         return {}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{path} should hold the costs of each test row, but it cannot be read ({error}). "
             f"Restore the file, or delete it and run again."
@@ -151,12 +155,21 @@ def read_costs(path: Path) -> dict[str, Arrays]:
 
 
 def write_costs(path: Path, costs: Mapping[str, Arrays]) -> None:
-    """Write the arrays of runs by name; the same arrays make the same bytes."""
-    entries: dict[str, Any] = {
-        f"{name}/{array}".removeprefix("/"): values
-        for name, arrays in sorted(costs.items())
-        for array, values in arrays.items()
-    }
+    """Write the arrays of runs by name; the same arrays make the same bytes.
+
+    An array is written once: where the best action in hindsight costs nothing, regrets are the
+    costs, and a method without chance has the same costs with every seed.
+    """
+    entries: dict[str, Any] = {}
+    places: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+    for name, arrays in sorted(costs.items()):
+        for array, values in arrays.items():
+            entry = f"{name}/{array}".removeprefix("/")
+            place = entry
+            if array != RECIPE:
+                content = values.dtype.str, values.shape, values.tobytes()
+                place = places.setdefault(content, entry)
+            entries[entry] = values if place == entry else np.array(place)
     packed = io.BytesIO()
     np.savez_compressed(packed, **entries)
     write_whole(path, packed.getvalue())
