@@ -15,7 +15,6 @@ from costscape.bench.report import read_rows
 from costscape.bench.report.number_format import interval
 from costscape.bench.report.published_scheduling import COSTS
 from costscape.bench.report.summary import summarise
-from costscape.bench.search_space import OWN
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))  # scripts import each other
@@ -251,21 +250,6 @@ def test_the_sentence_on_searches_of_the_contest_page():
     ) in page
     assert all(n == 20 for n in trials.values())
     assert "Kept searches have 20 trials for each method" in page
-
-
-def test_the_sentence_on_the_range_of_the_ridge():
-    lines = (ROOT / "results" / "tuning" / "wind.jsonl").read_text().splitlines()
-    trials = [json.loads(line) for line in lines]
-    best = {}  # the last of the sorted trials of a method is its cheapest
-    for trial in sorted(trials, key=lambda trial: -trial["cost"]):
-        best[trial["method"]] = trial["settings"]
-    ridges = [s["ridge"] for name, s in best.items() if name.startswith("residual-saa")]
-    assert (len(ridges), sum(ridge > 9.5 for ridge in ridges)) == (4, 3)
-    end = OWN[methods.ResidualSAA]["ridge"].high
-    assert (
-        "three of the four searches of residual SAA chose a ridge above 9.5, "
-        f"and the range ends at {end:g}:"
-    ) in text("docs/contest.md")
 
 
 def test_the_sentences_on_problems_of_other_papers(rows, differences):
