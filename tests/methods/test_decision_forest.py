@@ -220,12 +220,14 @@ def test_weights_are_shares_of_leaves_over_all_rows():
 def test_the_leaf_that_costs_least_on_validation_is_taken_from_forests_of_20():
     (x, y), val = spread_and_mean(200), spread_and_mean(100, seed=1)
     task = first_coordinate()
-    chosen = DecisionForest(task, trees=22).fit(x, y, val=val).model_
+    model = DecisionForest(task, trees=22).fit(x, y, val=val)
+    chosen = model.model_
     costs = {}
     for size in (5, 10, 20, 40, 80):
         made = DecisionForest(task, trees=20, min_leaf=size).fit(x, y, val=val)
         costs[size] = float(task.cost(val[1], made.decide(val[0])).mean())
     assert costs[chosen.min_leaf] <= min(costs.values()) + 1e-3
+    assert model.chosen() == {"min_leaf": chosen.min_leaf}
     assert len(chosen.root) == 22
     whole = DecisionForest(task, trees=22, min_leaf=chosen.min_leaf).fit(x, y, val=val).model_
     assert torch.equal(whole.cut, chosen.cut)

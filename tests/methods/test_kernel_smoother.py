@@ -74,14 +74,14 @@ def test_blocks_give_the_same_weights(newsvendor, demand, monkeypatch):
 def test_the_width_that_costs_least_on_validation_is_taken(newsvendor, demand):
     (x, y), val = demand(200), demand(100, seed=1)
     task = newsvendor()
-    chosen = KernelSmoother(task).fit(x, y, val=val).model_
-    unit = float(torch.pdist(chosen.x.double()).median())
+    model = KernelSmoother(task).fit(x, y, val=val)
+    unit = float(torch.pdist(model.model_.x.double()).median())
     score = validation_cost(task, Dataset(*val), Auto())
     costs = {
         w: score(KernelSmoother(task, width=w).fit(x, y, val=val).model_)
         for w in (unit * part for part in TRIED)
     }
-    assert chosen.width == pytest.approx(min(costs, key=costs.get))
+    assert model.chosen() == pytest.approx({"width": min(costs, key=costs.get)})
     assert len(set(costs.values())) > 3
     assert TRIED[0] == 1
     assert TRIED[-1] == pytest.approx(2**-6.5)

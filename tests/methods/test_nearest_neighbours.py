@@ -66,7 +66,7 @@ def test_the_k_that_costs_least_on_validation_is_taken():
 
     quiet, _ = chosen(0.0)
     loud, (x, y) = chosen(1.0)
-    assert quiet.model_.k == 10
+    assert quiet.chosen() == {"k": 10}
     assert 25 <= loud.model_.k <= 100
     # by hand, each size on its own
     costs = []

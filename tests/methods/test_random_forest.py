@@ -135,15 +135,15 @@ def test_blocks_give_the_same_bits(newsvendor, demand, monkeypatch):
 def test_the_leaf_that_costs_least_on_validation_is_taken(newsvendor, demand):
     (x, y), val = demand(200), demand(100, seed=1)
     task = newsvendor()
-    chosen = RandomForest(task, trees=60).fit(x, y, val=val).model_
+    model = RandomForest(task, trees=60).fit(x, y, val=val)
     score = validation_cost(task, Dataset(*val), Auto())
     costs = {
         size: score(RandomForest(task, trees=50, min_leaf=size).fit(x, y, val=val).model_)
         for size in (5, 10, 20, 40, 80)
     }
-    assert chosen.min_leaf == min(costs, key=costs.get)
+    assert model.chosen() == {"min_leaf": min(costs, key=costs.get)}
     assert len(set(costs.values())) > 1
-    assert len(chosen.root) == 60
+    assert len(model.model_.root) == 60
 
 
 def test_features_that_never_change_leave_all_rows_in_one_leaf(newsvendor):

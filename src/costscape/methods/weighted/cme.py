@@ -91,6 +91,12 @@ class CME(ScenarioMethod):
                     scaler, x[index], train.y, index, left, right, spectrum, width, penalty
                 )
 
+    def chosen(self) -> dict[str, Any]:
+        model = self.model_
+        if not isinstance(model, Embedding):
+            return {}
+        return {"width": model.width, "penalty": model.penalty}
+
     def _facts(self) -> dict[str, Any]:
         model = self.model_
         assert isinstance(model, Embedding)

@@ -56,6 +56,9 @@ class ForestMethod(ScenarioMethod):
         assert isinstance(model, Forest)
         return model.with_rows(batch.new)
 
+    def chosen(self) -> dict[str, Any]:
+        return {"min_leaf": self.model_.min_leaf} if isinstance(self.model_, Forest) else {}
+
     def _facts(self) -> dict[str, Any]:
         model = self.model_
         assert isinstance(model, Forest)

@@ -72,6 +72,9 @@ class KernelSmoother(ScenarioMethod):
     def _updated(self, batch: NewRows) -> nn.Module | None:
         return appended(self._fitted(), batch.new)
 
+    def chosen(self) -> dict[str, Any]:
+        return {"width": self.model_.width} if isinstance(self.model_, Smoother) else {}
+
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Smoother)
         return {"width": self.model_.width, "rows": len(self.model_.y)}

@@ -61,6 +61,9 @@ class NearestNeighbours(ScenarioMethod):
     def _updated(self, batch: NewRows) -> nn.Module | None:
         return appended(self._fitted(), batch.new)
 
+    def chosen(self) -> dict[str, Any]:
+        return {"k": self.model_.k} if isinstance(self.model_, Nearest) else {}
+
     def _facts(self) -> dict[str, Any]:
         assert isinstance(self.model_, Nearest)
         return {"k": int(self.model_.k), "rows": len(self.model_.y)}
