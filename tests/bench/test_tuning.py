@@ -109,6 +109,17 @@ def test_a_network_is_searched_and_resumed_to_the_same_bits(tmp_path):
     assert whole.trials[1]["settings"].keys() == {*SHARED, "draws"}
 
 
+def test_fits_side_by_side_make_the_same_trials(tmp_path):
+    options = {"origins": 2, "device": "cpu", "quick": True, "shown": False}
+    one = tune("synthetic-convex", "two-stage-pe", tmp_path / "one", 2, **options)
+    two = tune("synthetic-convex", "two-stage-pe", tmp_path / "two", 2, workers=2, **options)
+    for here, there in zip(one.trials, two.trials, strict=True):
+        assert here["settings"] == there["settings"]
+        assert here["cost"] == pytest.approx(there["cost"], rel=1e-3)  # other threads, other sums
+        assert here["error"] is there["error"] is None
+        assert here["device"] == there["device"]
+
+
 def test_no_test_row_is_read(tmp_path, monkeypatch):
     usual = search(tmp_path / "a", trials=4)
 
@@ -261,7 +272,7 @@ def test_origins_take_the_settings_of_the_first_one(tmp_path):
 def test_the_commands_search_run_and_print_the_settings(tmp_path):
     common = ["--quick", "--device", "cpu", "--store", str(tmp_path)]
     words = ["tune", "tiny", "--method", "wsaa-knn", "--trials", "3", "--origins", "2", *common]
-    done = command(*words)
+    done = command(*words, "--workers", "2")
     assert done.exit_code == 0, done.output
     assert "best of 3 trials" in done.stdout
     assert "3 of 3 trials made" in done.stderr
@@ -297,6 +308,8 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path, monkeypatch):
     assert "pip install 'costscape[tune]'" in done.output
     with pytest.raises(ValueError, match="at least 1 trial"):
         tune("tiny", "wsaa-knn", tmp_path, 0)
+    with pytest.raises(ValueError, match="at least 1 worker"):
+        tune("tiny", "wsaa-knn", tmp_path, 2, workers=0)
 
 
 # ---- the tables

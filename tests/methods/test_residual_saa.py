@@ -212,6 +212,13 @@ def test_the_ridge_and_k_that_cost_least_on_validation_are_taken(newsvendor, dem
     assert ResidualSAA(task, k=(100, 200)).fit(x, y, val=val).model_.k == 90
 
 
+def test_the_ridges_tried_are_recorded(newsvendor, demand):
+    data = Dataset(*demand(40))
+    told = ResidualSAA(newsvendor()).resolved_defaults(data)["ridges"]
+    assert (min(told), max(told)) == (1e-4, 100)
+    assert ResidualSAA(newsvendor(), ridge=1.0).resolved_defaults(data) == {}
+
+
 # ---- the contract
 
 FORMS = (

@@ -33,7 +33,7 @@ from costscape.problems import proportional
 from costscape.problems.problem import Problem
 from costscape.solvers import Layer, argmin_layer
 
-NEIGHBOURS = (25, 50, 100, 200, 400)  # tried for the residuals of the nearest rows
+NEIGHBOURS = (10, 25, 50, 100, 200, 400, 800)  # tried for the residuals of the nearest rows
 
 
 def _network(p: Problem, seed: int) -> dict[str, Any]:

@@ -5,32 +5,19 @@ the space of the method's class. A trial fits the method at each origin and cost
 rows that follow the origins.
 """
 
-import time
-from collections.abc import Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from math import isfinite
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
-from costscape.bench.execution import block_of
 from costscape.bench.method_names import method_of
 from costscape.bench.optuna_sampler import load_optuna, suggest
 from costscape.bench.problem_names import problem_named
-from costscape.bench.provenance import check_device, commit, device_of, versions
-from costscape.bench.quick import brief, small
-from costscape.bench.runs import placed
-from costscape.bench.search_space import Settings, space_of, with_settings
+from costscape.bench.provenance import check_device
+from costscape.bench.quick import small
+from costscape.bench.search_space import space_of
 from costscape.bench.tuning_origins import origins_before_test
 from costscape.bench.tuning_rows import Trial, append_trial, best_of, read_trials, search_for
-from costscape.block_bootstrap import standard_error
-from costscape.data import join
-from costscape.problems.problem import Problem
-from costscape.training import Training
+from costscape.bench.tuning_trial import Tried
 from costscape.training.progress import progress
 
 TRIALS = 30  # of every search, the default one included
@@ -71,6 +58,7 @@ def tune(
     device: str | None = None,
     quick: bool = False,
     shown: bool = True,
+    workers: int = 1,
 ) -> Tuning:
     """Make the trials that are missing from the folder, and find the best of all.
 
@@ -87,9 +75,13 @@ def tune(
         device: such as "cpu"; None takes a GPU where there is one.
         quick: cut the problem and the method down, to see that a search works.
         shown: whether to show progress on stderr.
+        workers: int >= 1, how many origins of a trial are fitted at a time, in processes that
+            share the cores. On a CPU another number of threads may round sums otherwise.
     """
     if trials < 1:
         raise ValueError(f"A search needs at least 1 trial, but got {trials}.")
+    if workers < 1:
+        raise ValueError(f"A search needs at least 1 worker, but got {workers}.")
     check_device(device)
     load_optuna()  # before the first fit
     space = space_of(method_of(method)(problem_named(problem)(seed), seed))
@@ -98,14 +90,18 @@ def tune(
     search = search_for(problem, method, seed, quick)
     parts = origins_before_test(problem_named(problem)(seed), origins)
     parts = [small(part) for part in parts] if quick else parts
+    tried = Tried(method, seed, device, quick, workers)
     there = {t["trial"]: t for t in read_trials(folder, search) if t["origins"] == origins}
     missing = [number for number in range(trials) if number not in there]
     with progress(f"{problem} {method}", trials, shown) as show:
         for number in missing:
             past = [there[i] for i in range(1, number)]
             settings = suggest(space, past, seed, number) if number else {}
-            row = _try(parts, method, settings, seed, device, quick, first=number == 0)
-            there[number] = {"trial": number, "origins": origins, **row}
+            there[number] = {
+                "trial": number,
+                "origins": origins,
+                **tried.trial(parts, settings),
+            }
             append_trial(folder, search, there[number])
             show(number + 1, f"trial {number}: {_cost(there[number])}")
     made = [there[number] for number in range(trials)]
@@ -116,71 +112,6 @@ def tune(
             f"ended with: {made[-1]['error']}"
         )
     return Tuning(tuple(made), best, len(missing))
-
-
-def _try(
-    parts: Sequence[Problem],
-    name: str,
-    settings: Settings,
-    seed: int,
-    device: str | None,
-    quick: bool,
-    first: bool,
-) -> Trial:
-    """The row of a trial; an error of the default settings is raised, any other is kept."""
-    begin = time.perf_counter()
-    result: dict[str, Any] = {"cost": None, "standard_error": None, "rows": None, "error": None}
-    where = None
-    try:
-        costs = []
-        for p in parts:
-            method = with_settings(
-                method_of(name)(p, seed), settings, tuple(p.data.train.x.shape[1:])
-            )
-            if quick:
-                method = brief(method, p.data.train)
-            method = placed(method, Training(device=device))
-            where = device_of(method)
-            train, val = p.data.train, p.data.val
-            method.fit(train.x, train.y, val=(val.x, val.y))
-            costs.append(_costs(p, method.decide(p.data.test.x), device))
-        together = np.concatenate(costs)
-        if not isfinite(together.mean()):
-            raise _NotFinite(f"The mean cost of the decisions is {together.mean()}.")
-        tested = join(*(p.data.test for p in parts))
-        block = block_of(replace(parts[0], data=replace(parts[0].data, test=tested)))
-        result |= {
-            "cost": float(together.mean()),
-            "standard_error": standard_error(together, block),
-            "rows": len(together),
-        }
-    except Exception as error:
-        if first and not isinstance(error, _NotFinite):
-            raise
-        result["error"] = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-    return {
-        "settings": dict(settings),
-        **result,
-        "seconds": round(time.perf_counter() - begin, 3),
-        "device": where,
-        "versions": versions(),
-        "commit": commit(),
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-class _NotFinite(ValueError):
-    """Settings with which training diverges, which may be the default ones."""
-
-
-def _costs(p: Problem, a: torch.Tensor, device: str | None) -> np.ndarray:
-    """The cost of each decision, in double precision."""
-    task = deepcopy(p.task).double().to(Training(device=device).where())
-    home = task.feasible.bounds[0]
-    y = p.data.test.y.to(home)
-    with torch.no_grad():
-        costs: np.ndarray = task.cost(y, a.reshape(len(y), -1).to(home)).cpu().numpy()
-    return costs
 
 
 def _cost(row: Trial) -> str:

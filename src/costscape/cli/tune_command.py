@@ -20,6 +20,7 @@ def tune(
     ),
     seed: Annotated[int, typer.Option(help="Of the fits and the search.")] = 0,
     origins: Annotated[int, typer.Option(min=1, help="Fits in a trial.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, help="Fits of a trial at a time.")] = 1,
     device: Device = None,
     quick: Quick = False,
 ) -> None:
@@ -34,7 +35,17 @@ def tune(
 
     for name in method:
         try:
-            found = search(problem, name, store / FOLDER, trials, seed, origins, device, quick)
+            found = search(
+                problem,
+                name,
+                store / FOLDER,
+                trials,
+                seed,
+                origins,
+                device,
+                quick,
+                workers=workers,
+            )
         except KeyboardInterrupt:
             typer.echo(
                 f"Stopped. Finished trials are in {store / FOLDER}; the same command goes on.",

@@ -28,7 +28,7 @@ from costscape.solvers import Auto, Solver
 from costscape.task import Task
 from costscape.training.settings import Count, Positive
 
-RIDGES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+RIDGES = (100.0, 10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 
 
 @dataclass
@@ -38,8 +38,8 @@ class ResidualSAA(ScenarioMethod):
     Args:
         task: Task.
         ridge: positive float or None, the default. The penalty n ridge |B|^2 on the coefficients
-            B of standardised features. None takes the one of 1, 0.1, 0.01, 0.001, 0.0001 whose
-            decisions cost least on validation.
+            B of standardised features. None takes the one of 100, 10, 1, 0.1, 0.01, 0.001, 0.0001
+            whose decisions cost least on validation.
         scaled: bool, default False. True divides each residual by sigma(x_i) and multiplies it by
             sigma(x), so that the spread of y may depend on x. log sigma is a ridge regression of
             log |e| with the same penalty, for each number of y. sigma is at least 0.01 root mean
@@ -121,6 +121,9 @@ class ResidualSAA(ScenarioMethod):
                 near = None if k is None else z
                 model = Residuals(units, line, noise, spread, near, k, self.support, ridge)
                 yield model.to(train.y.dtype)
+
+    def resolved_defaults(self, train: Dataset) -> dict[str, Any]:
+        return {"ridges": list(RIDGES)} if self.ridge is None else {}
 
     def chosen(self) -> dict[str, Any]:
         model = self.model_
