@@ -1,6 +1,7 @@
 """Searches: one budget and one space for all, no test row, the same trials after a stop."""
 
 import json
+import os
 import sys
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from costscape import CrossFit, Flat, NearestNeighbours
+from costscape import Box, CrossFit, Flat, NearestNeighbours, SeparableTask
 from costscape.bench import METHODS, PROBLEMS, Run, execute, method_of, prepare, tune
 from costscape.bench.contest_tables import data_table, settings_table, usual_names
 from costscape.bench.search_space import FIXED, fingerprint_of, space_of, with_settings
@@ -118,6 +119,25 @@ def test_fits_side_by_side_make_the_same_trials(tmp_path):
         assert here["cost"] == pytest.approx(there["cost"], rel=1e-3)  # other threads, other sums
         assert here["error"] is there["error"] is None
         assert here["device"] == there["device"]
+
+
+def test_a_worker_that_dies_ends_the_search_and_leaves_no_trial(tmp_path, monkeypatch):
+    here = os.getpid()
+
+    def deadly(y, a):
+        if os.getpid() != here:
+            os._exit(9)
+        return (y - a) ** 2
+
+    def problem(seed):
+        return replace(tiny(seed), task=SeparableTask(deadly, Box(0.0, 50.0, dim=1), convex=True))
+
+    monkeypatch.setitem(PROBLEMS, "tiny", problem)
+    store = ["--store", str(tmp_path), "--device", "cpu", "--quick", "--origins", "2"]
+    done = command("tune", "tiny", "--method", "wsaa-knn", "--workers", "2", *store)
+    assert done.exit_code == 1
+    assert "Take fewer --workers" in done.output
+    assert not list(tmp_path.glob("tuning/*.jsonl"))
 
 
 def test_no_test_row_is_read(tmp_path, monkeypatch):
@@ -272,7 +292,7 @@ def test_origins_take_the_settings_of_the_first_one(tmp_path):
 def test_the_commands_search_run_and_print_the_settings(tmp_path):
     common = ["--quick", "--device", "cpu", "--store", str(tmp_path)]
     words = ["tune", "tiny", "--method", "wsaa-knn", "--trials", "3", "--origins", "2", *common]
-    done = command(*words, "--workers", "2")
+    done = command(*words)
     assert done.exit_code == 0, done.output
     assert "best of 3 trials" in done.stdout
     assert "3 of 3 trials made" in done.stderr

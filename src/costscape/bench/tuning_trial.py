@@ -45,7 +45,10 @@ class Tried:
     workers: int
 
     def trial(self, parts: Sequence[Problem], settings: Settings) -> Trial:
-        """The row of a trial; an error of the default settings is raised, any other is kept."""
+        """The row of a trial; an error of the default settings is raised, any other is kept.
+
+        A worker that dies is raised, too: that says nothing about the settings.
+        """
         begin = time.perf_counter()
         result: Trial = {"cost": None, "standard_error": None, "rows": None, "error": None}
         where = None
@@ -61,6 +64,8 @@ class Tried:
                 "standard_error": standard_error(together, block),
                 "rows": len(together),
             }
+        except WorkerDied:
+            raise
         except Exception as error:
             if not settings and not isinstance(error, _NotFinite):
                 raise
@@ -77,6 +82,7 @@ class Tried:
 
     def _at_origins(self, parts: Sequence[Problem], settings: Settings) -> list[np.ndarray]:
         from joblib import Parallel, delayed, parallel_config
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         at_a_time = min(self.workers, len(parts))
         if at_a_time == 1:
@@ -84,7 +90,13 @@ class Tried:
         threads = max(1, (os.cpu_count() or 1) // at_a_time)
         with parallel_config(backend="loky", inner_max_num_threads=threads):
             pool = Parallel(n_jobs=at_a_time, **ending_with_this_process())
-            found: list[np.ndarray] = pool(delayed(self.costs)(p, settings) for p in parts)
+            try:
+                found: list[np.ndarray] = pool(delayed(self.costs)(p, settings) for p in parts)
+            except TerminatedWorkerError as error:
+                raise WorkerDied(
+                    f"A trial needs its {at_a_time} workers to live, but one died, maybe for want "
+                    f"of memory. Take fewer --workers; finished trials are kept."
+                ) from error
         return found
 
     def costs(self, p: Problem, settings: Settings) -> np.ndarray:
@@ -99,6 +111,10 @@ class Tried:
         if self.quick:
             method = brief(method, p.data.train)
         return placed(method, Training(device=self.device))
+
+
+class WorkerDied(OSError):
+    """A process that fitted at an origin is gone."""
 
 
 class _NotFinite(ValueError):
