@@ -16,6 +16,7 @@ from costscape.bench.report import read_rows
 from costscape.bench.report.number_format import interval
 from costscape.bench.report.published_scheduling import COSTS
 from costscape.bench.report.summary import summarise
+from costscape.methods.weighted.forest_weights import TRIED
 from costscape.methods.weighted.residual_saa import RIDGES
 
 ROOT = Path(__file__).parents[1]
@@ -81,9 +82,9 @@ def test_the_sentence_below_the_table_of_the_readme(differences):
     verdicts = {problem: d.verdict for problem, d in differences.items()}
     assert "better" not in verdicts.values()
     d = differences["wind"]
-    assert line_of("wind", quality.CROSSFITTED).best.label == "two-stage-flow+crossfit"
+    assert line_of("wind", quality.CROSSFITTED).best.label == "residual-saa-scaled+crossfit"
     shown = interval(d.mean, d.low, d.high)
-    wind = f"on wind, where it beats mixtures, it ties with a flow forecast ({shown})"
+    wind = f"on wind, where it beats mixtures, it ties with residual SAA ({shown})"
     assert f"It is better on none; {wind}" in text("README.md")
     counted = Counter(verdicts.values())
     words = [WORDS[counted[verdict]] for verdict in ("tie", "worse")]
@@ -121,8 +122,8 @@ def test_all_tables_name_the_same_best_opponents():
 def test_the_sentences_on_cross_fitted_residual_saa():
     page, pairs = text("docs/contest.md"), {}
     for problem, best in (
-        ("wind", "two-stage-flow"),
-        ("wind-farm", "residual-saa-scaled"),
+        ("wind", "residual-saa-scaled"),
+        ("wind-farm", "two-stage-quantiles"),
         ("inventory", "cme"),
         ("inventory-items 1-10", "residual-saa-knn"),
     ):
@@ -131,9 +132,9 @@ def test_the_sentences_on_cross_fitted_residual_saa():
         pairs[problem] = line.best.score.mean, line.ours["df2"].score.mean
         verdict = "worse" if problem == "inventory-items 1-10" else "tie"
         assert line.first.difference.verdict == verdict
-    words = "a flow forecast, which has {:.1f}, DF2 {:.1f}, and with residual SAA"
-    assert words.format(*pairs["wind"]) in page
-    assert "and on wind-farm {:.1f}, DF2 {:.1f}, a tie".format(*pairs["wind-farm"]) in page
+    assert (
+        "On wind-farm quantiles have {:.1f}, DF2 {:.1f}, a tie".format(*pairs["wind-farm"]) in page
+    )
     words = "have the lowest mean, {:.2f}, and DF2 {:.2f}, a tie. On the items"
     assert words.format(*pairs["inventory"]) in page
     words = "residuals of the nearest rows has {:.2f}, DF2 {:.2f}"
@@ -150,18 +151,20 @@ def test_the_sentences_on_cross_fitted_residual_saa():
     blend = line_of("inventory-items 1-10", quality.CROSSFITTED).ours["blend"].score.mean
     assert f"and has {blend:.2f} on the items" in page
     folded = summarise(quality.of_table(all_rows(), quality.CROSSFITTED), quality.OURS)
+    wind = {cell.label: cell.score.mean for cell in folded if cell.problem == "wind"}
     found = {cell.label: cell.score for cell in folded if cell.problem == "wind, 5 origins"}
     name = "residual-saa-scaled+crossfit"
-    scaled = next(cell for cell in folded if (cell.problem, cell.label) == ("wind", name))
+    words = "with scaled residuals {:.1f}, DF2 {:.1f}, and at its five origins {:.1f}, DF2 {:.1f}."
+    means = [wind[name], wind["df2"], found[name].mean, found["df2"].mean]
+    assert words.format(*means) in page
+    assert f"It ties with a flow forecast, {wind['two-stage-flow+crossfit']:.1f}." in page
     pair = [
         row
         for row in all_rows()
-        if row["problem"] == "wind" and row["method"] in ("df2", name) and not row["changes"]
+        if row["problem"] == "wind" and row["method"] in ("df2", "two-stage-flow+crossfit")
     ]
     cells = {cell.label: cell for cell in summarise(pair, quality.OURS)}
     assert cells["df2"].difference.verdict == "tie"
-    words = "has {:.1f} on wind, {:.1f} at its five origins, DF2 {:.1f}, and"
-    assert words.format(scaled.score.mean, found[name].mean, found["df2"].mean) in page
     items = "inventory-items 1-10, 5 origins"
     found = {cell.label: cell.score for cell in folded if cell.problem == items}
     knn = found["residual-saa-knn+crossfit"]
@@ -227,7 +230,7 @@ def test_the_sentence_on_searches_of_the_contest_page():
     assert lowest["wind", "df2-quick"][1] == 0  # "its default is its best trial"
     whole = Counter((p, m.startswith(PLAIN)) for (p, m), n in trials.items() if n == 20)
     assert whole == {
-        ("wind", False): 13,
+        ("wind", False): 16,
         ("wind", True): 8,
         ("synthetic-convex", False): 8,
         ("synthetic-convex", True): 6,
@@ -235,14 +238,14 @@ def test_the_sentence_on_searches_of_the_contest_page():
         ("inventory", True): 4,
     }
     assert (
-        "thirteen networks and eight other methods on wind, eight networks and six others on "
+        "sixteen networks and eight other methods on wind, eight networks and six others on "
         "synthetic-convex, eight networks and four others on inventory"
     ) in page
     assert all(n == 20 for n in trials.values())
     assert "Kept searches have 20 trials for each method" in page
 
 
-def test_the_sentence_on_the_ridges_of_residual_saa(rows):
+def test_the_sentence_on_the_lists_that_defaults_try(rows):
     page, ridges, wind = text("docs/contest.md"), {}, {}
     for row in rows:
         if row["method"].startswith("residual-saa") and row["chosen"].get("ridge"):
@@ -250,14 +253,25 @@ def test_the_sentence_on_the_ridges_of_residual_saa(rows):
                 ridges.setdefault(row["problem"], set()).add(row["chosen"]["ridge"])
             if (row["problem"], row["seed"]) == ("wind", 0):
                 wind[row["method"]] = row
-    assert max(RIDGES) == 1
-    assert {problem for problem, found in ridges.items() if found == {1.0}} >= {
-        *("wind-farm", "vaccine", "cubic-top1", "cubic-top1-linear")
-    }
+    assert (max(RIDGES), min(RIDGES)) == (100, 1e-4)
+    assert "Of its ridges, 1e-4 to 100, residual SAA takes the largest two in all fits on" in page
+    largest = {problem for problem, found in ridges.items() if found <= {10.0, 100.0}}
+    assert largest >= {"wind-farm", "vaccine", "cubic-top1", "cubic-top1-linear"}
     plain, tuned = wind["residual-saa"], wind["residual-saa+tuned"]
     ridge = tuned["chosen"]["ridge"]
     pair = f"from {plain['regret']:.1f} to {tuned['regret']:.1f}"
-    assert f"the plain form found {ridge:.0f}, which lowers its regret {pair}" in page
+    assert f"found {ridge:.0f} between 10 and 100, which lowers its regret {pair}" in page
+    trials = [
+        json.loads(line)
+        for line in (ROOT / "results" / "tuning" / "inventory.jsonl").read_text().splitlines()
+    ]
+    first, *others = (t for t in trials if t["method"] == "wsaa-forest")
+    best = min(others, key=lambda t: t["cost"])
+    less = 1 - best["cost"] / first["cost"]
+    words = "the search on inventory took {}, at which a trial costs {:.0%} less"
+    assert words.format(best["settings"]["min_leaf"], less).replace("%", " %") in page
+    assert min(TRIED) == 5
+    assert "Forests try leaves of 5 rows or more" in page
 
 
 def test_the_sentences_on_problems_of_other_papers(rows, differences):
@@ -525,11 +539,17 @@ def test_the_sentences_on_methods_without_rows(rows):
     import write_tables
 
     page, absent = text("docs/contest.md"), write_tables.absent(all_rows())
-    mixtures = {"dfl-gmmK", "so-ebm-gmmK", "lodl-gmmK"}
-    assert mixtures | {"dfl-pe"} <= set(absent["inventory-items 1-10"])
-    assert "The items have no rows of DFL, nor of SO-EBM and LODL with mixtures" in page
-    assert mixtures | {"lodl-pe", "taskmet"} <= set(absent["inventory-store"])
-    assert "the store has none of LODL and TaskMet, nor of DFL and SO-EBM with mixtures" in page
+    assert {"dfl-pe", "taskmet", "lodl-gmmK"} <= set(absent["inventory-items 1-10"])
+    items = [f"inventory-item{i}" for i in range(1, 11)]
+    seeds = Counter((row["problem"], row["method"]) for row in rows)
+    assert {seeds[p, f"{m}-gmm1"] for p in items for m in ("dfl", "so-ebm")} == {1}
+    assert (
+        "The items have no rows of DFL with points, nor of TaskMet and LODL with mixtures, and "
+        "one seed of DFL and SO-EBM with one Gaussian."
+    ) in page
+    once = ("lodl-pe", "lodl-gmm1", "taskmet", "dfl-gmm1", "so-ebm-gmm1")
+    assert {seeds["inventory-store", method] for method in once} == {1}
+    assert "The store has one seed of LODL, TaskMet, and DFL and SO-EBM with one Gaussian." in page
     flows = Counter(r["problem"] for r in rows if r["method"] == "two-stage-flow")
     five = {name for name, n in flows.items() if n == 5}
     assert five == {
@@ -538,12 +558,12 @@ def test_the_sentences_on_methods_without_rows(rows):
         *(f"shortest-path-deg{degree}" for degree in (1, 4, 6)),
     }
     one = {name for name, n in flows.items() if n == 1}
-    assert one == {"vaccine", *(f"inventory-item{i}" for i in range(1, 11))}
-    assert flows.keys() == five | one
+    assert one == {"vaccine", "vaccine-wave", *items}
+    assert (flows.keys() - five - one, flows["scheduling"]) == ({"scheduling"}, 2)
     assert (
         "have five seeds on both synthetic problems, wind, wind-farm, inventory, the store, "
-        "all shortest paths and both with one resource, one on the items and the vaccine problem, "
-        "and none on the vaccine wave, scheduling and the stores 2 to 10"
+        "all shortest paths and both with one resource, two on scheduling, one on the items and "
+        "both vaccine problems, and none on the stores 2 to 10"
     ) in page
     assert "inventory" not in absent  # it has a row of every method
     assert all("dfl-flow" in names for names in absent.values())
@@ -565,17 +585,17 @@ def test_the_sentence_on_networks_trained_on_decisions_on_wind_farm():
     cells = summarise([row for row in single if row["problem"] == "wind-farm"], quality.OURS)
     farm = {cell.label: cell.score.mean for cell in cells}
     line = line_of("wind-farm", quality.SINGLE)
-    assert (line.best.label, line.first.difference.verdict) == ("residual-saa-scaled", "tie")
+    assert (line.best.label, line.first.difference.verdict) == ("wsaa-knn", "tie")
     trained = ("so-ebm", "lancer", "policy-net", "lodl", "dfl", "taskmet", "egl")
     lowest = min(mean for name, mean in farm.items() if name.startswith(trained))
-    assert 0.99 * farm["constant"] < lowest == farm["so-ebm-gmm1"]
+    assert 0.99 * farm["constant"] < lowest == farm["lodl-gmm3"]
     assert (
-        "On wind-farm one network of DF2 has {df2-quick:.1f}, and ties with scaled residual SAA, "
-        "{residual-saa-scaled:.1f}. Opponents' networks that are trained on decisions are at most "
-        "1 % below the best constant action there, {constant:.1f}: SO-EBM has {so-ebm-gmm1:.1f}, "
-        "LANCER {lancer:.1f}, the policy network {policy-net:.1f}, LODL with a Gaussian "
-        "{lodl-gmm1:.1f}, DFL {dfl-gmm1:.1f} and TaskMet {taskmet:.0f}. The forest grown on "
-        "decisions has {decision-forest:.1f}."
+        "On wind-farm one network of DF2 has {df2-quick:.1f}, and ties with nearest neighbours, "
+        "{wsaa-knn:.1f}. Opponents' networks that are trained on decisions are at most "
+        "1 % below the best constant action there, {constant:.1f}: LODL with three Gaussians has "
+        "{lodl-gmm3:.1f}, with one {lodl-gmm1:.1f}, SO-EBM {so-ebm-gmm1:.1f}, LANCER "
+        "{lancer:.1f}, the policy network {policy-net:.1f}, DFL {dfl-gmm1:.1f} and TaskMet "
+        "{taskmet:.0f}. The forest grown on decisions has {decision-forest:.1f}."
     ).format(**farm) in text("docs/contest.md")
 
 
