@@ -10,12 +10,17 @@ from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
+import torch
 
-from costscape import methods
+from costscape import NearestNeighbours, TaskMet, methods
+from costscape.bench import PROBLEMS
+from costscape.bench.catalog import NEIGHBOURS
 from costscape.bench.report import read_rows
 from costscape.bench.report.number_format import interval
 from costscape.bench.report.published_scheduling import COSTS
 from costscape.bench.report.summary import summarise
+from costscape.bench.search_space import LEAF, OWN, SPREAD
+from costscape.methods.weighted import nearest_neighbours
 from costscape.methods.weighted.forest_weights import TRIED
 from costscape.methods.weighted.residual_saa import RIDGES
 
@@ -214,7 +219,7 @@ def test_the_sentence_on_searches_of_the_contest_page():
         p: (x.best.score.mean, x.ours["df2-quick+tuned"].score.mean) for p, x in tuned.items()
     }
     assert all(theirs < ours for theirs, ours in pairs.values())
-    words = "DFL with points on synthetic-convex, {:.4f} against {:.4f}, residual SAA with nearest"
+    words = "DFL with a point forecast on synthetic-convex, {:.4f} against {:.4f}, residual SAA"
     assert words.format(*pairs["synthetic-convex"]) in page
     assert "quantiles have {:.1f} and DF2 {:.1f}".format(*pairs["wind"]) in page
     trials, lowest = Counter(), {}
@@ -315,7 +320,7 @@ def test_the_sentences_on_problems_of_other_papers(rows, differences):
         verdicts[degree] = line.first.difference.verdict
         gaps = [cell.score.mean for cell in (line.ours["df2-quick"], line.best)]
         if degree == 6:
-            assert "two ties, and {:.3f} against {:.3f}".format(*gaps) in page
+            assert "has {:.3f} against {:.3f} of quantiles".format(*gaps) in page
     assert verdicts == {1: "tie", 4: "tie", 6: "worse"}
     assert {n: differences[f"shortest-path-deg{n}"].verdict for n in (1, 4, 6)} == verdicts
     line = line_of("shortest-path-deg6", quality.CROSSFITTED)
@@ -345,6 +350,14 @@ def test_the_sentences_on_the_task_of_lancers_paper(rows):
     words = f"DFL, {means['dfl-pe']:.3f}, and TaskMet, {means['taskmet']:.3f}, gain more"
     assert f"{words}, on all five seeds" in page
     assert all(found[m][seed] < papers[seed] for m in ("dfl-pe", "taskmet") for seed in start)
+    energy, normal = found["so-ebm-gmm1"], found["two-stage-gmm1"]
+    assert len(energy) == 5
+    assert all(gap < normal[seed] for seed, gap in energy.items())
+    pair = means["so-ebm-gmm1"], means["two-stage-gmm1"]
+    words = "SO-EBM gains on all five seeds, {:.3f} from a Gaussian with {:.3f}."
+    assert words.format(*pair) in page
+    words = "with linear methods on all five, {:.3f} from {:.3f}"
+    assert words.format(*pair) in text("docs/methods/forecasts.md")
     assert f"one network has {means['df2-quick']:.3f}." in page
     flows = means["two-stage-flow"], means["two-stage-flow+crossfit"], means["df2"]
     assert min(single, key=single.get) == "two-stage-flow"
@@ -382,8 +395,8 @@ def test_the_sentences_on_scheduling(rows, differences):
     published, theirs = COSTS["so-ebm-gmm1"][0], COSTS["two-stage-gmm1"][0]
     assert mean(start.values()) < published
     assert (
-        f"on all five seeds it returns its start, which costs less than the published SO-EBM, "
-        f"{published}, whose start costs {theirs}"
+        f"on all five seeds it returns its start. Its paper has {published} from a start of "
+        f"{theirs}"
     ) in page
     assert (
         f"all five seeds return the start, {mean(start.values()):.2f} a day; in the paper the "
@@ -413,7 +426,8 @@ def test_the_sentences_on_one_resource_with_one_line(rows):
     metric, dfl = ("taskmet", "set"), ("dfl-pe", "set")
     assert sorted(single, key=single.get)[:3] == [metric, egl, lodl]
     assert (
-        f"it gains on all five seeds, and has the lowest mean of all, {means[metric]:.3f};" in page
+        f"it gains on all five seeds, and has the lowest mean of all single fits, "
+        f"{means[metric]:.3f};"
     )
     assert found["taskmet", None] == found["two-stage-pe", None]  # "it keeps the start"
     low, high = sorted(found[dfl].values())[:3], sorted(found[dfl].values())[3:]
@@ -487,10 +501,40 @@ def test_the_sentences_on_one_network_on_wind_and_on_origins(rows):
     ours, theirs, paper = (
         cell.score.mean for cell in (line.ours["df2-quick"], line.best, line.ours["df2-paper"])
     )
+    (nothing,) = {
+        r["regret"]
+        for r in rows
+        if (r["problem"], r["method"], r["changes"]) == ("wind", "no-attention", {})
+    }
     assert (
         f"On wind its mean regret, {ours:.1f}, is above that of a policy network, {theirs:.1f}, "
-        f"with a wide interval; the paper's settings have {paper:.1f}"
+        f"with a wide interval, and above the {nothing:.1f} of bidding nothing at all; the "
+        f"paper's settings have {paper:.1f}"
     ) in page
+    verdicts = {
+        line.problem: line.first.difference.verdict
+        for line in lines_of(quality.SINGLE)
+        if "origins" not in line.problem
+    }
+    assert "better" not in verdicts.values()
+    assert "better than the best single opponent on no problem, and worse on four" in page
+    assert {problem for problem, verdict in verdicts.items() if verdict == "worse"} == {
+        *("shortest-path-deg6", "shortest-path-linear-deg6", "cubic-top1", "cubic-top1-linear")
+    }
+    line = line_of("shortest-path-linear-deg6", quality.SINGLE)
+    pair = line.ours["df2-quick"].score.mean, line.best.score.mean
+    assert "linear methods ({:.3f}, flows {:.3f})".format(*pair) in page
+    folded = summarise(quality.of_table(all_rows(), quality.CROSSFITTED), quality.OURS)
+    (knn,) = (
+        cell.score
+        for cell in folded
+        if (cell.problem, cell.label) == ("wind-farm, 5 origins", "residual-saa-knn+crossfit")
+    )
+    farm = line_of("wind-farm, 5 origins", quality.CROSSFITTED)
+    assert knn.n == 1
+    assert knn.mean < farm.best.score.mean
+    pair = knn.mean, farm.ours["df2"].score.mean
+    assert "that opponent on the farm, {:.1f}, DF2 {:.1f}".format(*pair) in page
     origins = [line for line in lines_of(quality.CROSSFITTED) if "5 origins" in line.problem]
     assert {line.first.difference.verdict for line in origins} == {"tie"}
     for name in ("inventory", "inventory-items 1-10"):
@@ -571,7 +615,7 @@ def test_the_sentences_on_methods_without_rows(rows):
     farm = [r for r in rows if (r["problem"], r["method"]) == ("wind-farm", "two-stage-flow")]
     starts = [r["regret"] for r in farm if r["chosen_epoch"] == 0]
     assert (len(farm), len(starts), len(set(starts))) == (5, 4, 1)
-    assert "on wind-farm four of its five fits keep their start" in page
+    assert "on wind-farm four of its five fits return their start" in page
     single = quality.of_table(all_rows(), quality.SINGLE)
     cells = summarise([row for row in single if row["problem"] == "wind"], quality.OURS)
     opponents = [c for c in cells if not c.is_ours and "share" not in c.changes]
@@ -597,6 +641,98 @@ def test_the_sentence_on_networks_trained_on_decisions_on_wind_farm():
         "{lancer:.1f}, the policy network {policy-net:.1f}, DFL {dfl-gmm1:.1f} and TaskMet "
         "{taskmet:.0f}. The forest grown on decisions has {decision-forest:.1f}."
     ).format(**farm) in text("docs/contest.md")
+
+
+def test_the_sentences_on_so_ebm_and_its_start(rows):
+    def regrets(problem, method):
+        key = problem, method
+        return {
+            row["seed"]: row["regret"]
+            for row in rows
+            if (row["problem"], row["method"]) == key and not row["changes"]
+        }
+
+    forecasts = text("docs/methods/forecasts.md")
+    energy, start = (regrets("wind", f"{m}-gmm1") for m in ("so-ebm", "two-stage"))
+    assert all(energy[seed] > regret for seed, regret in start.items() if seed in energy)
+    pair = mean(energy.values()), mean(start[seed] for seed in energy)
+    assert "on wind it makes one Gaussian worse, {:.1f} from {:.1f}".format(*pair) in forecasts
+    energy, start = (regrets("inventory", f"{m}-gmm1") for m in ("so-ebm", "two-stage"))
+    assert len(energy) == 5
+    assert all(start[seed] == regret for seed, regret in energy.items())
+    assert "On inventory the second stage keeps its start on all five seeds" in forecasts
+    energy, start = (regrets("wind-farm", f"{m}-gmm1") for m in ("so-ebm", "two-stage"))
+    assert (len(energy), sum(energy[seed] < start[seed] for seed in energy)) == (5, 4)
+    pair = mean(energy.values()), mean(start[seed] for seed in energy)
+    assert "on wind-farm on four, {:.1f} from {:.1f}".format(*pair) in forecasts
+    energy, start = (regrets("cubic-top1", f"{m}-gmm1") for m in ("so-ebm", "two-stage"))
+    pair = mean(energy.values()), mean(start.values())
+    assert "on `cubic-top1` on all five, {:.2f} from {:.2f}".format(*pair) in forecasts
+
+
+def test_the_sentence_on_the_best_opponents_of_the_forecasts_page():
+    best = {
+        line.problem: line.best.method
+        for line in lines_of(quality.CROSSFITTED)
+        if "origins" not in line.problem
+    }
+    assert {name for name in best if best[name].startswith("two-stage-gmm")} >= {
+        *("synthetic-convex", "synthetic-nonconvex")
+    }
+    others = [best[name] for name in best if not name.startswith("synthetic")]
+    kinds = ("two-stage-quantiles", "two-stage-flow", "residual-saa")
+    assert sum(name.startswith(kinds) for name in others) > len(others) / 2
+    assert (
+        "are the best opponents of DF2 on both synthetic problems; quantiles, flows and residual "
+        "SAA are on most others"
+    ) in text("docs/methods/forecasts.md")
+
+
+@pytest.mark.parametrize("name", ["wind", "wind-farm"])
+def test_the_plain_network_bids_nothing(rows, name):
+    try:
+        p = PROBLEMS[name](0)
+    except FileNotFoundError:
+        pytest.skip("the public data are not here")
+    nothing = torch.zeros(len(p.data.test), p.task.feasible.dim)
+    cost = float(p.task.cost(p.data.test.y, nothing).double().mean())
+    found = [r for r in rows if (r["problem"], r["method"]) == (name, "no-attention")]
+    assert len(found) == 5
+    for row in found:
+        assert row["cost"] == pytest.approx(cost, rel=1e-5)
+
+
+def test_the_sentences_on_the_ends_of_ranges():
+    page = text("docs/contest.md")
+    best = {}
+    for path in (ROOT / "results" / "tuning").glob("*.jsonl"):
+        for trial in map(json.loads, path.read_text().splitlines()):
+            key = path.stem, trial["method"]
+            if trial["cost"] is not None and trial["cost"] < best.get(key, (inf, None))[0]:
+                best[key] = trial["cost"], trial["settings"]
+    spreads = [s["spread"] for _, s in best.values() if s.get("spread", 1) < 0.6]
+    words = "ended at spreads of {:.2f} to {:.2f} {} times; their range begins at {:g}"
+    count = {3: "three"}[len(spreads)]
+    assert words.format(min(spreads), max(spreads), count, SPREAD.low) in page
+    assert "200 below 400 and 50 below 80" in page
+    assert (OWN[NearestNeighbours]["k"].high, max(nearest_neighbours.TRIED)) == (200, 400)
+    assert (LEAF.high, max(TRIED)) == (50, 80)
+    assert OWN[TaskMet]["rate"].high < 0.1
+    assert "rounds" not in OWN[TaskMet]
+    lines = (ROOT / "results" / "wind.jsonl").read_text().splitlines()
+    wind = [row for row in map(json.loads, lines) if row["method"] == "residual-saa-knn"]
+    knn = [row["chosen"]["k"] for row in wind]
+    assert max(NEIGHBOURS) == 800
+    assert f"800, in {knn.count(800)} of {len(knn)} fits" in page
+
+
+def test_the_normalised_regrets_of_the_page_on_problems(rows):
+    page = text("docs/problems.md")
+    names = ("df2-quick", "two-stage-pe", "wsaa-knn", "policy-net", "constant")
+    for row in rows:
+        if (row["problem"], row["seed"]) == ("shortest-path-deg4", 0) and row["method"] in names:
+            percent = 100 * row["regret"] / (row["cost"] - row["regret"])
+            assert f"{percent:.2f} % for `{row['method']}`" in page
 
 
 def test_on_vaccine_every_fitted_method_but_one_decides_best(rows):
@@ -661,8 +797,12 @@ def test_the_table_of_the_papers_ablations(rows):
         assert all(len(each) == 5 for each in found)
         return found
 
-    plain, ours = mean(regrets("no-attention")), mean(regrets("df2-paper"))
-    assert f"agrees: {plain:.1f} against {ours:.1f}" in page
+    (plain,) = set(regrets("no-attention"))
+    ours, equal = mean(regrets("df2-paper")), mean(regrets("df2-quick"))
+    assert (
+        f"on wind, with every seed, it bids nothing, which has {plain:.1f}; the paper's settings "
+        f"have {ours:.1f}, one network of DF2 with equal training {equal:.1f}"
+    ) in page
     dfl = [r for draws in (10, 50, 100, 500) for r in regrets("dfl-gmm1", draws=draws, epochs=5)]
     assert len(dfl) == 20
     points = [mean(found) for found in variants("points", 50, 100, 200, 500, 1000)]

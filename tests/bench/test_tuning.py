@@ -10,7 +10,16 @@ import torch
 from typer.testing import CliRunner
 
 from costscape import Box, CrossFit, Flat, NearestNeighbours, SeparableTask
-from costscape.bench import METHODS, PROBLEMS, Run, execute, method_of, prepare, tune
+from costscape.bench import (
+    METHODS,
+    PROBLEMS,
+    Run,
+    contest_tables,
+    execute,
+    method_of,
+    prepare,
+    tune,
+)
 from costscape.bench.contest_tables import data_table, settings_table, usual_names
 from costscape.bench.search_space import FIXED, fingerprint_of, space_of, with_settings
 from costscape.bench.tuning_origins import origins_before_test
@@ -298,8 +307,11 @@ def test_the_commands_search_run_and_print_the_settings(tmp_path):
     assert "3 of 3 trials made" in done.stderr
     assert "0 of 3 trials made" in command(*words).stderr
     folder = ["--tuning", str(tmp_path / "tuning")]
-    done = command("run", "tiny", "--method", "wsaa-knn+tuned", "--workers", "1", *folder, *common)
+    own = ["run", "tiny", "--method", "wsaa-knn+tuned", "--workers", "1", *common]
+    done = command(*own)  # the searches of its store come first
     assert done.exit_code == 0, done.output
+    done = command(*own, "--tuning", str(tmp_path / "none"))
+    assert "tiny.jsonl has none" in done.output
     names = ["--method", "wsaa-knn+tuned", "--method", "df2"]
     done = command("contest", "settings", "tiny", "--quick", *names, *folder)
     _, _, knn, df2 = done.stdout.splitlines()
@@ -354,6 +366,15 @@ def test_the_table_of_data_hashes_the_files(tmp_path, monkeypatch):
     lines = data_table(check=True).splitlines()
     (wind,) = (line for line in lines if "TenneTTSO" in line)
     assert wind.endswith("| other content |")
+    assert command("contest", "data", "--check").exit_code == 1
+    assert command("contest", "data").exit_code == 0
+    embedded = [line for line in lines if "embedded" in line]
+    assert len(embedded) == 2
+    assert all(line.endswith("| yes |") for line in embedded)
+    (tmp_path / "sid_store1.npz").write_text("something else")
+    monkeypatch.setattr(contest_tables, "EMBEDDED", tmp_path)
+    (tmp_path / "la_haute_borne_hourly.csv.gz").write_bytes(b"")
+    assert sum("other content" in line for line in data_table(check=True).splitlines()) == 3
     (sales,) = (line for line in lines if "store_item_demand" in line)
     assert sales.endswith("| - |")
     assert sources.TENNET.sha256 in data_table()

@@ -11,7 +11,7 @@ from costscape.bench.network_terms import network_terms
 from costscape.bench.problem_names import problem_named
 from costscape.bench.tuning_rows import best_settings, best_trial
 from costscape.methods import Method
-from costscape.problems import __file__ as problems
+from costscape.problems.files.samples import EMBEDDED, SHA256
 from costscape.problems.files.sources import PUBLIC, digest, find
 from costscape.problems.problem import Problem
 from costscape.task import Refusal
@@ -22,7 +22,7 @@ COLUMNS = (
     *("folds", "tuned"),
 )
 NONE = "-"
-EMBEDDED = Path(problems).parent / "embedded"
+OTHER = "other content"
 
 
 def usual_names() -> list[str]:
@@ -65,8 +65,9 @@ def data_table(check: bool = False) -> str:
         for i, file in enumerate(files):
             here = NONE if paths is None else _same(digest(paths[i]) == file.sha256)
             rows.append([name, f"`{file.name}`", f"`{file.sha256}`", *[here] * check])
-    for path in sorted(EMBEDDED.glob("*.*z")):
-        rows.append(["embedded", f"`{path.name}`", f"`{digest(path)}`", *["yes"] * check])
+    for embedded, sha256 in SHA256.items():
+        here = _same(digest(EMBEDDED / embedded) == sha256) if check else NONE
+        rows.append(["embedded", f"`{embedded}`", f"`{sha256}`", *[here] * check])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -93,4 +94,4 @@ def _trials(name: str, problem: str, tuning: Path, quick: bool) -> str:
 
 
 def _same(equal: bool) -> str:
-    return "yes" if equal else "other content"
+    return "yes" if equal else OTHER

@@ -24,7 +24,7 @@ OTHERS = (
     *("egl", "lancer", "taskmet", "wsaa-knn", "wsaa-forest", "wsaa-kernel", "cme"),
     *("no-attention", "constant"),
 )
-# methods without kept rows, which no list has
+# later or other forms than the paper's methods; `costscape run` makes their rows
 UNLISTED = (
     *("two-stage-quantiles", "two-stage-flow", "dfl-flow", "two-stage-linear-gmm3"),
     *("residual-saa", "residual-saa-scaled", "residual-saa-loo", "residual-saa-knn"),

@@ -47,7 +47,14 @@ def data(
         bool, typer.Option("--check", help="Hash the files of this machine.")
     ] = False,
 ) -> None:
-    """Print the data files and their SHA-256."""
-    from costscape.bench.contest_tables import data_table
+    """Print the data files and their SHA-256.
 
-    print(data_table(check))
+    With --check the exit status is 1 if a file of this machine has other content. "-" is a file
+    that is not here.
+    """
+    from costscape.bench.contest_tables import OTHER, data_table
+
+    table = data_table(check)
+    print(table)
+    if OTHER in table:
+        raise typer.Exit(1)

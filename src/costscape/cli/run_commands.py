@@ -54,7 +54,7 @@ def run(
     ] = None,
     tuning: Annotated[
         Path | None,
-        typer.Option(help="Searches for names with +tuned; results/tuning, else STORE/tuning."),
+        typer.Option(help="Searches for names with +tuned; STORE/tuning, else results/tuning."),
     ] = None,
 ) -> None:
     """Run methods on problems; rows that are in the store are not run again.
@@ -71,7 +71,8 @@ def run(
     changes = dict(_setting(text) for text in set_ or [])
     if epochs is not None:
         changes["epochs"] = epochs
-    folder = tuning or (KEPT if KEPT.is_dir() else store / FOLDER)
+    own = store / FOLDER
+    folder = tuning or (own if own.is_dir() else KEPT)
     runs = grid(problem, method, seed or range(seeds), changes, quick, folder)
     chosen = run_options.engine_of(engine, workers, address, device)
     swept = run_options.sweep_into(store, runs, chosen, device)

@@ -1,8 +1,14 @@
-"""A small CSV file that comes with the package."""
+"""Files that come with the package, and the daily sales among them for first steps."""
 
 from pathlib import Path
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"
+SHA256 = {  # of the files of named problems, unpacked where the name ends in .gz
+    "la_haute_borne_hourly.csv.gz": (
+        "0bb81021ca63bf2dbeda9b78d2796fb7d98413730266ccd0ca0d070f501e7d22"
+    ),
+    "sid_store1.npz": "ad93e8d34b8b83443c101941655e17fcebed48719b4b6bd1cf03eda95419a3d0",
+}
 
 
 def sample_csv() -> Path:

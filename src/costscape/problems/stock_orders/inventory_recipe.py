@@ -35,9 +35,9 @@ def whole_store(seed: int = 0) -> Problem:
 
 
 def shelf_store(seed: int = 0, store: int = 2) -> Problem:
-    """All items of store N, 2 to 10; inventory-store is store 1 (shelf: run once for a release).
+    """All items of store N, 2 to 10; inventory-store is store 1.
 
-    Nothing is chosen on a shelf problem: its test rows are looked at once, when all is decided.
+    Nothing is chosen on these rows: a method runs here once all is decided.
     """
     if store not in SHELF:
         raise ValueError(
