@@ -125,6 +125,22 @@ def test_the_demo_writes_pictures_and_a_page(shown):
     assert "<svg" in (out / "orders.html").read_text()
 
 
+@pytest.mark.long
+def test_the_readme_says_what_the_whole_demo_prints(tmp_path):
+    printed = demo.run(tmp_path, progress=False)
+    readme = " ".join((Path(__file__).parents[1] / "README.md").read_text().split())
+    saved = re.search(
+        r"DF2 saves ([\d,]+) euros a year, ([\d,]+) \[([\d,]+), ([\d,]+)\] more than a point "
+        r"forecast and (\d+) \[(-\d+), ([\d,]+)\]",
+        readme,
+    )
+    names = ("today's decisions", "point forecast", "safety stock")
+    rows = [re.search(rf"against {name} +(.*)", printed)[1] for name in names]
+    euros = [float(n.replace(",", "")) for row in rows for n in re.findall(r"-?\d[\d,]*", row)]
+    told = [float(n.replace(",", "")) for n in saved.groups()]
+    assert told == pytest.approx([euros[0], *euros[3:]], abs=0.02 * euros[0])
+
+
 def test_the_demo_measures_what_people_do_by_hand(shown):
     _, text = shown
     data, task = store(every=6), store_orders()
