@@ -637,8 +637,8 @@ def test_the_sentence_on_networks_trained_on_decisions_on_wind_farm():
         "On wind-farm one network of DF2 has {df2-quick:.1f}, and ties with the forest grown on "
         "decisions, {decision-forest:.1f}. Opponents' networks that are trained on decisions are "
         "at most 1 % below the best constant action there, {constant:.1f}: LODL with three "
-        "Gaussians has {lodl-gmm3:.1f}, with one {lodl-gmm1:.1f}, SO-EBM {so-ebm-gmm1:.1f}, LANCER "
-        "{lancer:.1f}, the policy network {policy-net:.1f}, DFL {dfl-gmm1:.1f} and TaskMet "
+        "Gaussians has {lodl-gmm3:.1f}, with one {lodl-gmm1:.1f}, SO-EBM {so-ebm-gmm1:.1f}, "
+        "LANCER {lancer:.1f}, the policy network {policy-net:.1f}, DFL {dfl-gmm1:.1f} and TaskMet "
         "{taskmet:.0f}."
     ).format(**farm) in text("docs/contest.md")
 
