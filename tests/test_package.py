@@ -17,7 +17,9 @@ INSIDE = (
     "costscape/bench/report/page.html",
     "costscape/comparison/page.html",
     "costscape/problems/embedded/NOTICE.md",
+    "costscape/problems/embedded/bakery_sales.npz",
     "costscape/problems/embedded/la_haute_borne_hourly.csv.gz",
+    "costscape/problems/embedded/restaurant_sales.npz",
     "costscape/problems/embedded/sales.csv",
     "costscape/problems/embedded/sid_store1.npz",
 )

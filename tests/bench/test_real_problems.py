@@ -23,7 +23,7 @@ REAL = [
     pytest.param("wind", marks=public),
     pytest.param("scheduling", marks=pjm),
     pytest.param("scheduling-measured", marks=pjm),
-    *("wind-farm", "inventory", "inventory-store", "vaccine", "vaccine-wave"),
+    *("wind-farm", "inventory", "inventory-store", "restaurant", "vaccine", "vaccine-wave"),
 ]
 
 

@@ -369,12 +369,13 @@ def test_the_table_of_data_hashes_the_files(tmp_path, monkeypatch):
     assert command("contest", "data", "--check").exit_code == 1
     assert command("contest", "data").exit_code == 0
     embedded = [line for line in lines if "embedded" in line]
-    assert len(embedded) == 2
+    assert len(embedded) == 4
     assert all(line.endswith("| yes |") for line in embedded)
-    (tmp_path / "sid_store1.npz").write_text("something else")
+    for name in ("sid_store1", "bakery_sales", "restaurant_sales"):
+        (tmp_path / f"{name}.npz").write_text("something else")
     monkeypatch.setattr(contest_tables, "EMBEDDED", tmp_path)
     (tmp_path / "la_haute_borne_hourly.csv.gz").write_bytes(b"")
-    assert sum("other content" in line for line in data_table(check=True).splitlines()) == 3
+    assert sum("other content" in line for line in data_table(check=True).splitlines()) == 5
     (sales,) = (line for line in lines if "store_item_demand" in line)
     assert sales.endswith("| - |")
     assert sources.TENNET.sha256 in data_table()

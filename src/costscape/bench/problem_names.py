@@ -15,7 +15,13 @@ from costscape.problems.generator_schedule.schedule_recipe import (
 from costscape.problems.grid_paths.path_recipe import grid_path, linear_grid_path
 from costscape.problems.one_resource.top_one_recipe import cubic_top_one, cubic_top_one_linear
 from costscape.problems.problem import Problem
-from costscape.problems.stock_orders.inventory_recipe import one_item, shelf_store, whole_store
+from costscape.problems.stock_orders.inventory_recipe import (
+    bakery,
+    one_item,
+    restaurant,
+    shelf_store,
+    whole_store,
+)
 from costscape.problems.synthetic.synthetic_recipe import synthetic_convex, synthetic_nonconvex
 from costscape.problems.vaccine_doses.vaccine_recipe import eight_weeks, one_week
 from costscape.problems.wind_bids.wind_recipe import wind_farm_bidding, wind_power
@@ -27,6 +33,7 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "wind-farm": wind_farm_bidding,
     "inventory": one_item,
     "inventory-store": whole_store,
+    "restaurant": restaurant,
     "vaccine": one_week,
     "vaccine-wave": eight_weeks,
     "scheduling": generator_schedule,
@@ -34,10 +41,11 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "cubic-top1": cubic_top_one,
     "cubic-top1-linear": cubic_top_one_linear,
 }
-# a name ends in a whole number: the item of store 1, the store, or the power of x
+# a name ends in a whole number: the item of store 1, the store, the bakery, or the power of x
 PROBLEM_FAMILIES: dict[str, Callable[[int, int], Problem]] = {
     "inventory-item": one_item,
     "inventory-store": shelf_store,
+    "bakery": bakery,
     "shortest-path-deg": grid_path,
     "shortest-path-linear-deg": linear_grid_path,
 }

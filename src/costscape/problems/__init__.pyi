@@ -22,6 +22,8 @@ from costscape.problems.stock_orders.sales import PooledSales as PooledSales
 from costscape.problems.stock_orders.sales import Sales as Sales
 from costscape.problems.stock_orders.sales import pooled_sales as pooled_sales
 from costscape.problems.stock_orders.sales import sales as sales
+from costscape.problems.stock_orders.shelf_sales import bakery_sales as bakery_sales
+from costscape.problems.stock_orders.shelf_sales import restaurant_sales as restaurant_sales
 from costscape.problems.stock_orders.stock import inventory as inventory
 from costscape.problems.stock_orders.store_stock import by_item as by_item
 from costscape.problems.stock_orders.store_stock import store_inventory as store_inventory

@@ -1,4 +1,4 @@
-"""Inventory as it is run: one item, or all items of a store pooled."""
+"""Inventory as it is run: one item, all items of a store pooled, and the shelf."""
 
 import os
 
@@ -17,9 +17,14 @@ from costscape.problems.stock_orders.sales import (
     pooled_sales,
     sales,
 )
+from costscape.problems.stock_orders.shelf_sales import bakery_sales, restaurant_sales
 from costscape.problems.stock_orders.stock import inventory
 
-SHELF = range(2, 11)  # stores on whose rows nothing was ever chosen
+# On the rows of the shelf nothing was ever chosen. It has stores 2 to 10 of the sales set, a
+# restaurant, and ten bakeries: those of the lowest numbers whose products all sold on nine of ten
+# training days.
+SHELF = range(2, 11)
+BAKERIES = (2, 3, 17, 19, 20, 21, 24, 26, 27, 30)
 
 
 def one_item(seed: int = 0, item: int = 1) -> Problem:
@@ -45,6 +50,21 @@ def shelf_store(seed: int = 0, store: int = 2) -> Problem:
             f"problem inventory-store."
         )
     data: PooledSales = read_once(pooled_sales, (store,), os.environ.get(VARIABLE))
+    return _stock(data.splits, data.source)
+
+
+def bakery(seed: int = 0, store: int = 2) -> Problem:
+    """The same for the three products of bakery N, such as 2, 3 or 17.
+
+    Those of BAKERIES are in the contest.
+    """
+    data: PooledSales = read_once(bakery_sales, (store,), None)
+    return _stock(data.splits, data.source)
+
+
+def restaurant(seed: int = 0) -> Problem:
+    """Stock of a restaurant's seven dishes for days 7 to 13 ahead, from 14 days, pooled."""
+    data: PooledSales = read_once(restaurant_sales, (), None)
     return _stock(data.splits, data.source)
 
 

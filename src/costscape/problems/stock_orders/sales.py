@@ -40,7 +40,7 @@ class PooledSales:
 
     splits: Splits
     source: str
-    items: tuple[int, ...]
+    items: tuple[int | str, ...]
     scale: np.ndarray
 
 
@@ -70,14 +70,18 @@ def pooled_sales(
     no day of any item is in two parts.
     """
     days, pieces, names, source = _read(store, items, path)
+    whole = f"sales of {len(names)} items, store {store}, pooled, {source}"
+    return pool(days, pieces, names, whole)
+
+
+def pool(
+    days: np.ndarray, pieces: np.ndarray, names: Sequence[int | str], source: str
+) -> PooledSales:
+    """Pool the pieces (T, K) of K series, sold on ``days`` (T,), as ``pooled_sales`` does."""
     scale = _training_means(pieces, names)
     pairs = _cut(torch.from_numpy((pieces / scale).astype(np.float32)), days)
-    return PooledSales(
-        Splits(_rows(pairs.train), _rows(pairs.val), _rows(pairs.test)),
-        f"sales of {len(names)} items, store {store}, pooled, {source}",
-        tuple(names),
-        scale,
-    )
+    parts = Splits(_rows(pairs.train), _rows(pairs.val), _rows(pairs.test))
+    return PooledSales(parts, source, tuple(names), scale)
 
 
 def daily_sales(items: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +94,7 @@ def _cut(series: Tensor, days: np.ndarray) -> Splits:
     return split(windows(series, HISTORY, GAP, HORIZON, days), train=0.64, val=0.16, reach=REACH)
 
 
-def _training_means(pieces: np.ndarray, items: Sequence[int]) -> np.ndarray:
+def _training_means(pieces: np.ndarray, items: Sequence[int | str]) -> np.ndarray:
     # the last training window ends REACH days after the first day of its x
     seen = len(_cut(torch.from_numpy(pieces), np.arange(len(pieces))).train) + REACH
     means: np.ndarray = pieces[:seen].mean(axis=0)
