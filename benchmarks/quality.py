@@ -8,12 +8,12 @@ several fits help every method, so a method is compared only with those of its t
 The score is the gap on synthetic problems and the regret elsewhere, the mean over n seeds. The
 difference is df2-quick, or df2, minus the best opponent, paired by seed and test row. Its 95 %
 interval is over blocks of test rows and seeds, or Student's over seeds where the costs of each
-test row are not stored. Ten items of one store count as one problem, and so do the nine stores
-that nobody tuned on; each counts with the mean over its seeds, and the items or stores take the
-place of seeds. Where a problem was cut at several origins, it has a line for them, too. An
-opponent with one seed, or less than half the seeds of another, is the best only if no other has
-more; the last column names those with a lower score on their seeds. Two seeds with equal results
-at every test row, those of a method without chance, stand for all seeds.
+test row are not stored. Ten items of one store count as one problem, and so do nine stores and ten
+bakeries on which nothing was chosen; each counts with the mean over its seeds, and the items,
+stores or bakeries take the place of seeds. Where a problem was cut at several origins, it has a
+line for them, too. An opponent with one seed, or less than half the seeds of another, is the best
+only if no other has more; the last column names those with a lower score on their seeds. Two seeds
+with equal results at every test row, those of a method without chance, stand for all seeds.
 
 python benchmarks/quality.py
 """
@@ -36,8 +36,14 @@ RESULTS = ROOT / "results"
 OURS = ("df2", "blend")  # and names that go on after them with - or +
 SINGLE, TUNED, CROSSFITTED = ("df2-quick", "df2-paper"), ("df2-quick+tuned",), ("df2", "blend")
 TITLES = {SINGLE: "Single fits", TUNED: "Tuned single fits", CROSSFITTED: "Cross-fitted"}
-NUMBERED = re.compile(r"(inventory-(?:item|store))(\d+)(, \d+ origins)?")
-MANY = {"inventory-item": "inventory-items 1-10", "inventory-store": "inventory-stores 2-10"}
+NUMBERED = re.compile(r"(inventory-(?:item|store)|bakery)(\d+)(, \d+ origins)?")
+MANY = {
+    "inventory-item": "inventory-items 1-10",
+    "inventory-store": "inventory-stores 2-10",
+    "bakery": "ten bakeries",
+}
+# nothing was chosen on their rows; they have no column in the README
+SHELF = (MANY["inventory-store"], MANY["bakery"], "restaurant")
 # those of other papers have no column in the README
 OTHERS = (
     *("shortest-path-deg1", "shortest-path-deg4", "shortest-path-deg6"),
@@ -45,7 +51,7 @@ OTHERS = (
 )
 PROBLEMS = (
     *("synthetic-convex", "synthetic-nonconvex", "wind", "wind-farm", "inventory"),
-    *("inventory-store", *MANY.values(), "vaccine", "vaccine-wave"),
+    *("inventory-store", *MANY.values(), "restaurant", "vaccine", "vaccine-wave"),
     *OTHERS,
 )
 NOT_RUN = "not run"
@@ -127,9 +133,9 @@ def mean(values):
 
 
 def as_pair(row, items):
-    """The row as one of a problem of MANY, the item or store being its seed.
+    """The row as one of a problem of MANY, the item, store or bakery being its seed.
 
-    Items share the dates of their test rows, and a date may be bad for all of them. So the test
+    They share the dates of their test rows, and a date may be bad for all of them. So the test
     rows count as shared, unless methods were tested on different rows of the item.
     """
     digests = {other["test_rows"] for other in items if other["problem"] == row["problem"]}

@@ -8,7 +8,9 @@ from costscape.bench import Rows, Run, execute, origins_of, prepare
 from costscape.bench.origin_names import Origin, file_stem, origin_of
 from costscape.bench.problem_names import problem_named
 from costscape.bench.report import markdown, read_rows, summarise
+from costscape.bench.report.number_format import number
 from costscape.bench.report.pooled_origins import pool_origins
+from costscape.bench.report.problem_tables import problem_tables
 from costscape.cli import app
 
 
@@ -60,6 +62,14 @@ def test_a_run_at_origins_is_one_line_with_its_mean_and_each_origin(tmp_path):
     assert "| origin 1 | origin 2 |" in markdown(rows)
     again = CliRunner().invoke(app, words)
     assert "0 rows made, 4 were there" in again.stderr
+    assert "one split" not in markdown(rows).split("Mean (standard")[0]
+    whole = Run("inventory", "constant", quick=True)
+    outcome = execute(whole, "cpu")
+    Rows(tmp_path).write(whole, outcome.row, outcome.arrays)
+    (table,) = (t for t in problem_tables(read_rows(tmp_path)) if "origins" in t.title)
+    column = table.header.index("one split")
+    shown = {line.texts[0]: line.texts[column] for line in table.lines}
+    assert shown == {"constant": number(outcome.row["regret"]), "wsaa-knn": ""}
 
 
 def test_a_run_that_lacks_an_origin_has_no_mean(tmp_path):

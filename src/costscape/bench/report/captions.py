@@ -9,6 +9,7 @@ from costscape.bench.report.summary import Cell
 from costscape.bench.report.two_stage_starts import SAME, START
 
 SOURCES = 3  # named in a caption
+ONE_SPLIT = "one split"  # the column of a problem without origins, in the table of its origins
 
 
 def legend(
@@ -38,7 +39,9 @@ def legend(
         )
     if rows[0].get("origin_rows"):
         sentences.append(
-            "At origins with one seed, the origins take the place of seeds in the interval."
+            "At origins with one seed, the origins take the place of seeds in the interval. "
+            f"{ONE_SPLIT.capitalize()}: the mean on the test rows of the problem without origins, "
+            "where the method was run there."
         )
     if any(cell.is_its_start for cell in cells):
         sentences.append(

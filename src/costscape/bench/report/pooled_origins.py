@@ -6,6 +6,7 @@ Origins have nearly equally many test rows. A run that lacks an origin has no me
 out.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from costscape.bench.origin_names import origin_of
 
+TITLE = re.compile(r"(.+), \d+ origins(.*)")
 MEASURES = {"regret": "regrets", "gap": "gaps", "cost": "costs"}
 Row = dict[str, Any]
 
@@ -34,6 +36,17 @@ def pool_origins(rows: Sequence[Row]) -> list[Row]:
             groups.setdefault(run, {})[origin.number] = row
     whole = [(run, parts) for run, parts in groups.items() if len(parts) == run[1]]
     return plain + [_pooled(run[0], [parts[i] for i in sorted(parts)]) for run, parts in whole]
+
+
+def whole_of(title: str) -> str | None:
+    """Return the title of the problem that was cut at these origins; None where there are none.
+
+    >>> whole_of("wind, 5 origins (quick)")
+    'wind (quick)'
+    >>> whole_of("wind")
+    """
+    match = TITLE.fullmatch(title)
+    return match and match[1] + match[2]
 
 
 def _pooled(problem: str, rows: Sequence[Row]) -> Row:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from costscape.bench.report.captions import facts, legend
+from costscape.bench.report.captions import ONE_SPLIT, facts, legend
 from costscape.bench.report.differences import PairedDifference
 from costscape.bench.report.number_format import interval, mean_sd, number, seconds
+from costscape.bench.report.pooled_origins import whole_of
 from costscape.bench.report.published import caption, printed
 from costscape.bench.report.read_rows import Row, label
 from costscape.bench.report.row_facts import QUICK, counted, title_of
@@ -63,13 +64,16 @@ class ProblemTable:
 
 def problem_tables(rows: Sequence[Row], ours: Sequence[str] = ()) -> list[ProblemTable]:
     """The table of each problem; ``rows`` and ``ours`` as for ``summarise``."""
-    cells = summarise(rows, ours)
+    titles: dict[str, list[Cell]] = {}
+    for cell in summarise(rows, ours):
+        titles.setdefault(cell.title, []).append(cell)
     return [
         _table(
-            [cell for cell in cells if cell.title == title],
+            cells,
             [row for row in rows if title_of(row) == title],
+            {cell.label: cell for cell in titles.get(whole_of(title) or "", [])},
         )
-        for title in dict.fromkeys(cell.title for cell in cells)
+        for title, cells in titles.items()
     ]
 
 
@@ -100,10 +104,11 @@ def interval_kind(d: PairedDifference | None) -> str | None:
     return ROWS_AND_SEEDS if d.over_rows else SEEDS
 
 
-def _table(cells: list[Cell], rows: list[Row]) -> ProblemTable:
+def _table(cells: list[Cell], rows: list[Row], whole: Mapping[str, Cell]) -> ProblemTable:
+    """The table of ``cells``; ``whole`` has the cells of the same problem without origins."""
     devices = list(counted(device for cell in cells for device in cell.devices))
     marked = any(interval_kind(cell.difference) == SEEDS for cell in cells)
-    columns = _columns(cells, devices)
+    columns = _columns(cells, devices, whole)
     series = series_of(cells)
     lines = {cell.label: _line(cell, columns) for cell in cells}
     changed = {point.label: lines[point.label] for one in series for _, point in one.points}
@@ -122,7 +127,9 @@ def _table(cells: list[Cell], rows: list[Row]) -> ProblemTable:
     )
 
 
-def _columns(cells: list[Cell], devices: list[str]) -> dict[str, Callable[[Cell], str]]:
+def _columns(
+    cells: list[Cell], devices: list[str], whole: Mapping[str, Cell]
+) -> dict[str, Callable[[Cell], str]]:
     """The text of each column."""
 
     def stat(name: str) -> Callable[[Cell], str]:
@@ -149,6 +156,8 @@ def _columns(cells: list[Cell], devices: list[str]) -> dict[str, Callable[[Cell]
         columns["difference [95 %]"] = difference
     for i in range(max(len(cell.by_origin) for cell in cells)):
         columns[f"origin {i + 1}"] = partial(_at_origin, i)
+    if any(cell.by_origin and cell.label in whole for cell in cells):
+        columns[ONE_SPLIT] = lambda cell: _at_one_split(whole.get(cell.label), cell.measure)
     if len({cell.kind for cell in cells}) > 1:
         columns["kind"] = lambda cell: cell.kind
     columns["seeds"] = lambda cell: str(len(cell.seeds))
@@ -166,6 +175,13 @@ def _columns(cells: list[Cell], devices: list[str]) -> dict[str, Callable[[Cell]
 def _at_origin(index: int, cell: Cell) -> str:
     known = index < len(cell.by_origin) and not cell.is_its_start
     return number(cell.by_origin[index]) if known else ""
+
+
+def _at_one_split(cell: Cell | None, measure: str) -> str:
+    if cell is None or cell.is_its_start:
+        return START if cell else ""
+    stat: Stat | None = getattr(cell, measure)
+    return number(stat.mean) if stat else ""
 
 
 def _line(cell: Cell, columns: Mapping[str, Callable[[Cell], str]]) -> Line:

@@ -16,6 +16,7 @@ ORDER = (
     "wind-farm",
     "inventory",
     "inventory-store",
+    "restaurant",
     "vaccine",
     "vaccine-wave",
     "scheduling",
