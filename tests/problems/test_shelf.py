@@ -84,6 +84,12 @@ def test_the_bakeries_of_the_contest_are_the_first_that_sold_on_nine_of_ten_trai
     assert tuple(file["stores"][steady][:10].tolist()) == BAKERIES
 
 
+def test_the_notice_counts_the_numbers_that_are_no_whole_pieces():
+    pieces = sold("bakery")["sold"]
+    words = f"{int((pieces % 1 != 0).sum())} of {pieces.size:,} numbers are no whole pieces"
+    assert words in (EMBEDDED / "NOTICE.md").read_text()
+
+
 def test_a_bakery_that_is_not_there_and_one_that_opened_late_are_refused():
     with pytest.raises(ValueError, match=r"71\], but got 6"):
         problem_named("bakery6")(0)
